@@ -1,1 +1,4 @@
 //! stub
+
+#[doc(hidden)]
+pub mod testing;

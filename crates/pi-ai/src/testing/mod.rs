@@ -1,0 +1,7 @@
+//! What the tests of this workspace share: vector files, their comparison, and the runners behind them.
+//!
+//! Not a public interface. It is compiled into the library because integration tests, the other crates and
+//! `cargo xtask conformance` all run the same vectors, and each must judge them the same way.
+
+pub mod expect;
+pub mod vectors;
