@@ -1,4 +1,35 @@
-//! stub
+//! The model's world: messages, transcript replay and provider streaming.
+#![forbid(unsafe_code)]
 
+pub mod context;
+pub mod error;
+pub mod faux;
+pub mod id;
+pub mod json;
+pub mod message;
+pub mod model;
+pub mod options;
+pub mod secret;
+pub mod stream;
 #[doc(hidden)]
 pub mod testing;
+pub mod time;
+pub mod tool;
+pub mod transcript;
+pub mod usage;
+
+pub use context::{Context, TranscriptContext};
+pub use error::{ErrorKind, ProviderError};
+pub use id::{ApiId, IdSource, ModelId, ProviderId, SessionId, ToolCallId};
+pub use message::{
+    AssistantBlock, AssistantMessage, Content, ImageContent, InputBlock, Message, MessageIdentity, StopReason,
+    SystemMessage, TextContent, ThinkingContent, ToolCall, ToolResultMessage, UserMessage,
+};
+pub use model::{Model, ThinkingLevel};
+pub use options::{CacheRetention, StreamOptions, ToolChoice};
+pub use secret::Secret;
+pub use stream::{AssistantEvent, AssistantStream, StreamFn, stream_fn};
+pub use time::{Clock, Timestamp};
+pub use tokio_util::sync::CancellationToken;
+pub use tool::ToolDeclaration;
+pub use usage::{Cost, Usage};
