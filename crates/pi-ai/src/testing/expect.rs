@@ -82,18 +82,11 @@ impl Comparer {
     /// The first difference, as `path: expected …, found …`; `None` when there is none.
     pub fn mismatch(&mut self, expected: &Value, actual: &Value) -> Option<String> {
         let mut path = String::from("$");
-        self.compare(expected, actual, &mut path, None)
-            .map(|what| format!("{path}: {what}"))
+        self.compare(expected, actual, &mut path, None).map(|what| format!("{path}: {what}"))
     }
 
     /// On a difference `path` is left where it was found.
-    fn compare(
-        &mut self,
-        expected: &Value,
-        actual: &Value,
-        path: &mut String,
-        key: Option<&str>,
-    ) -> Option<String> {
+    fn compare(&mut self, expected: &Value, actual: &Value, path: &mut String, key: Option<&str>) -> Option<String> {
         match expected {
             Value::Object(fields) => match Placeholder::read(fields) {
                 Some(placeholder) => self.compare_placeholder(&placeholder, actual),
@@ -109,12 +102,7 @@ impl Comparer {
         }
     }
 
-    fn compare_objects(
-        &mut self,
-        expected: &Map<String, Value>,
-        actual: &Value,
-        path: &mut String,
-    ) -> Option<String> {
+    fn compare_objects(&mut self, expected: &Map<String, Value>, actual: &Value, path: &mut String) -> Option<String> {
         let Value::Object(found) = actual else {
             return Some(format!("expected an object, found {}", excerpt(actual)));
         };
@@ -134,12 +122,7 @@ impl Comparer {
         Some(format!("expected nothing, found {}", excerpt(extra.1)))
     }
 
-    fn compare_arrays(
-        &mut self,
-        expected: &[Value],
-        actual: &Value,
-        path: &mut String,
-    ) -> Option<String> {
+    fn compare_arrays(&mut self, expected: &[Value], actual: &Value, path: &mut String) -> Option<String> {
         let Value::Array(found) = actual else {
             return Some(format!("expected a list, found {}", excerpt(actual)));
         };
@@ -153,26 +136,14 @@ impl Comparer {
         }
         if let Some(missing) = expected.get(found.len()) {
             path.push_str(&format!("[{}]", found.len()));
-            return Some(format!(
-                "expected {}, but the list ends here",
-                excerpt(missing)
-            ));
+            return Some(format!("expected {}, but the list ends here", excerpt(missing)));
         }
         let extra = found.get(expected.len())?;
         path.push_str(&format!("[{}]", expected.len()));
-        Some(format!(
-            "expected the list to end, found {}",
-            excerpt(extra)
-        ))
+        Some(format!("expected the list to end, found {}", excerpt(extra)))
     }
 
-    fn compare_text(
-        &mut self,
-        expected: &str,
-        actual: &Value,
-        path: &mut String,
-        key: Option<&str>,
-    ) -> Option<String> {
+    fn compare_text(&mut self, expected: &str, actual: &Value, path: &mut String, key: Option<&str>) -> Option<String> {
         let Value::String(found) = actual else {
             return Some(format!("expected {expected:?}, found {}", excerpt(actual)));
         };
@@ -183,32 +154,22 @@ impl Comparer {
             return None;
         }
         if key.is_some_and(|key| self.json_text_keys.iter().any(|json| json == key))
-            && let (Ok(expected), Ok(found)) =
-                (serde_json::from_str(expected), serde_json::from_str(found))
+            && let (Ok(expected), Ok(found)) = (serde_json::from_str(expected), serde_json::from_str(found))
         {
             return self.compare(&expected, &found, path, None);
         }
-        Some(format!(
-            "expected {}, found {}",
-            quote(expected),
-            quote(found)
-        ))
+        Some(format!("expected {}, found {}", quote(expected), quote(found)))
     }
 
-    fn compare_placeholder(
-        &mut self,
-        placeholder: &Placeholder<'_>,
-        actual: &Value,
-    ) -> Option<String> {
+    fn compare_placeholder(&mut self, placeholder: &Placeholder<'_>, actual: &Value) -> Option<String> {
         let Value::String(text) = actual else {
             return Some(format!("expected some text, found {}", excerpt(actual)));
         };
         match placeholder {
-            Placeholder::AnyText => text
-                .is_empty()
-                .then(|| "expected some text, found \"\"".to_owned()),
-            Placeholder::Unpaired(expected) => (text != expected)
-                .then(|| format!("expected {}, found {}", quote(expected), quote(text))),
+            Placeholder::AnyText => text.is_empty().then(|| "expected some text, found \"\"".to_owned()),
+            Placeholder::Unpaired(expected) => {
+                (text != expected).then(|| format!("expected {}, found {}", quote(expected), quote(text)))
+            }
             Placeholder::ContainsAll(parts) => parts
                 .iter()
                 .find(|part| !text.contains(**part))
@@ -227,31 +188,15 @@ impl Comparer {
                 }
                 None
             }
-            Placeholder::Id {
-                number,
-                prefix,
-                max_length,
-            } => {
+            Placeholder::Id { number, prefix, max_length } => {
                 if !text.starts_with(prefix) {
-                    return Some(format!(
-                        "expected an id that starts with {prefix:?}, found {}",
-                        quote(text)
-                    ));
+                    return Some(format!("expected an id that starts with {prefix:?}, found {}", quote(text)));
                 }
                 if text.len() as u64 > *max_length {
-                    return Some(format!(
-                        "expected an id of at most {max_length} characters, found {}",
-                        quote(text)
-                    ));
+                    return Some(format!("expected an id of at most {max_length} characters, found {}", quote(text)));
                 }
-                if !text
-                    .bytes()
-                    .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
-                {
-                    return Some(format!(
-                        "expected an id of [A-Za-z0-9_-], found {}",
-                        quote(text)
-                    ));
+                if !text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')) {
+                    return Some(format!("expected an id of [A-Za-z0-9_-], found {}", quote(text)));
                 }
                 self.compare_id(&format!("#{number}"), text)
             }
@@ -264,19 +209,10 @@ impl Comparer {
             return Some("expected an id, found \"\"".to_owned());
         }
         if let Some(known) = self.ids.get(name) {
-            return (known != found).then(|| {
-                format!(
-                    "expected id {name} ({}), found {}",
-                    quote(known),
-                    quote(found)
-                )
-            });
+            return (known != found).then(|| format!("expected id {name} ({}), found {}", quote(known), quote(found)));
         }
         if let Some((other, _)) = self.ids.iter().find(|(_, id)| *id == found) {
-            return Some(format!(
-                "expected a new id for {name}, found {}, which is {other}",
-                quote(found)
-            ));
+            return Some(format!("expected a new id for {name}, found {}, which is {other}", quote(found)));
         }
         self.ids.insert(name.to_owned(), found.to_owned());
         None
@@ -287,8 +223,7 @@ impl Comparer {
         let (Some(expected), Some(found)) = (expected.as_f64(), found.as_f64()) else {
             return expected == found;
         };
-        expected == found
-            || (expected - found).abs() <= self.relative_error * expected.abs().max(found.abs())
+        expected == found || (expected - found).abs() <= self.relative_error * expected.abs().max(found.abs())
     }
 }
 
@@ -296,11 +231,7 @@ enum Placeholder<'a> {
     AnyText,
     ContainsInOrder(Vec<&'a str>),
     ContainsAll(Vec<&'a str>),
-    Id {
-        number: u64,
-        prefix: &'a str,
-        max_length: u64,
-    },
+    Id { number: u64, prefix: &'a str, max_length: u64 },
     Unpaired(&'a str),
 }
 
@@ -312,14 +243,8 @@ impl<'a> Placeholder<'a> {
             let known = |key: &String| matches!(key.as_str(), "$id" | "prefix" | "max_length");
             return fields.keys().all(known).then(|| Self::Id {
                 number,
-                prefix: fields
-                    .get("prefix")
-                    .and_then(Value::as_str)
-                    .unwrap_or_default(),
-                max_length: fields
-                    .get("max_length")
-                    .and_then(Value::as_u64)
-                    .unwrap_or(u64::MAX),
+                prefix: fields.get("prefix").and_then(Value::as_str).unwrap_or_default(),
+                max_length: fields.get("max_length").and_then(Value::as_u64).unwrap_or(u64::MAX),
             });
         }
         let mut only = fields.iter();
@@ -341,17 +266,11 @@ fn texts(parts: &[Value]) -> Option<Vec<&str>> {
 }
 
 fn is_named_id(text: &str) -> bool {
-    text.strip_prefix('#').is_some_and(|digits| {
-        !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
-    })
+    text.strip_prefix('#').is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 fn push_key(path: &mut String, key: &str) {
-    if !key.is_empty()
-        && key
-            .chars()
-            .all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'))
-    {
+    if !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-')) {
         path.push('.');
         path.push_str(key);
     } else {
@@ -388,70 +307,32 @@ mod tests {
 
     #[test]
     fn numbers_are_compared_by_value() {
-        assert_eq!(
-            mismatch(&json!([1, -0.5, 1e3]), &json!([1.0, -0.5, 1000])),
-            None
-        );
-        assert_eq!(
-            mismatch(
-                &json!(12345678901234567000u64),
-                &json!(12345678901234567890u64)
-            ),
-            None
-        );
-        assert_eq!(
-            mismatch(&json!(1), &json!(2)).unwrap(),
-            "$: expected 1, found 2"
-        );
+        assert_eq!(mismatch(&json!([1, -0.5, 1e3]), &json!([1.0, -0.5, 1000])), None);
+        assert_eq!(mismatch(&json!(12345678901234567000u64), &json!(12345678901234567890u64)), None);
+        assert_eq!(mismatch(&json!(1), &json!(2)).unwrap(), "$: expected 1, found 2");
         assert!(mismatch(&json!(1), &json!("1")).is_some());
         assert!(mismatch(&json!(0.1), &json!(0.1000000001)).is_some());
-        assert_eq!(
-            Comparer::new()
-                .relative_error(1e-9)
-                .mismatch(&json!(0.1), &json!(0.10000000001)),
-            None
-        );
+        assert_eq!(Comparer::new().relative_error(1e-9).mismatch(&json!(0.1), &json!(0.10000000001)), None);
     }
 
     #[test]
     fn the_first_difference_is_named_with_its_path() {
         let expected = json!({"a": {"b c": [1, {"d": true}]}, "z": null});
         let cases = [
-            (
-                json!({"a": {"b c": [1, {"d": false}]}, "z": null}),
-                "$.a[\"b c\"][1].d: expected true, found false",
-            ),
-            (
-                json!({"a": {"b c": [1]}, "z": null}),
-                "$.a[\"b c\"][1]: expected {\"d\":true}, but the list ends here",
-            ),
+            (json!({"a": {"b c": [1, {"d": false}]}, "z": null}), "$.a[\"b c\"][1].d: expected true, found false"),
+            (json!({"a": {"b c": [1]}, "z": null}), "$.a[\"b c\"][1]: expected {\"d\":true}, but the list ends here"),
             (
                 json!({"a": {"b c": [1, {"d": true}, 7]}, "z": null}),
                 "$.a[\"b c\"][2]: expected the list to end, found 7",
             ),
-            (
-                json!({"a": {"b c": [1, {"d": true}]}}),
-                "$.z: expected null, found nothing",
-            ),
-            (
-                json!({"a": {"b c": [1, {"d": true}]}, "z": null, "y": 0}),
-                "$.y: expected nothing, found 0",
-            ),
-            (
-                json!({"a": 5, "z": null}),
-                "$.a: expected an object, found 5",
-            ),
+            (json!({"a": {"b c": [1, {"d": true}]}}), "$.z: expected null, found nothing"),
+            (json!({"a": {"b c": [1, {"d": true}]}, "z": null, "y": 0}), "$.y: expected nothing, found 0"),
+            (json!({"a": 5, "z": null}), "$.a: expected an object, found 5"),
         ];
         for (actual, difference) in cases {
             assert_eq!(mismatch(&expected, &actual).as_deref(), Some(difference));
         }
-        assert_eq!(
-            mismatch(
-                &expected,
-                &json!({"z": null, "a": {"b c": [1, {"d": true}]}})
-            ),
-            None
-        );
+        assert_eq!(mismatch(&expected, &json!({"z": null, "a": {"b c": [1, {"d": true}]}})), None);
     }
 
     #[test]
@@ -460,35 +341,19 @@ mod tests {
         assert_eq!(mismatch(&in_order, &json!("one, then two")), None);
         assert!(mismatch(&in_order, &json!("two, then one")).is_some());
         assert!(mismatch(&json!({"$contains": ["one", "one"]}), &json!("one")).is_some());
-        assert_eq!(
-            mismatch(
-                &json!({"$contains_all": ["one", "two"]}),
-                &json!("two, then one")
-            ),
-            None
-        );
-        assert!(
-            mismatch(
-                &json!({"$contains_all": ["three"]}),
-                &json!("two, then one")
-            )
-            .is_some()
-        );
+        assert_eq!(mismatch(&json!({"$contains_all": ["one", "two"]}), &json!("two, then one")), None);
+        assert!(mismatch(&json!({"$contains_all": ["three"]}), &json!("two, then one")).is_some());
         assert_eq!(mismatch(&json!({"$any_text": true}), &json!("x")), None);
         assert!(mismatch(&json!({"$any_text": true}), &json!(null)).is_some());
         assert_eq!(mismatch(&json!({"$unpaired": "a"}), &json!("a")), None);
         assert!(mismatch(&json!({"$unpaired": "a"}), &json!("b")).is_some());
         assert!(mismatch(&json!({"$ref": "#/a"}), &json!("x")).is_some());
-        assert_eq!(
-            mismatch(&json!({"$ref": "#/a"}), &json!({"$ref": "#/a"})),
-            None
-        );
+        assert_eq!(mismatch(&json!({"$ref": "#/a"}), &json!({"$ref": "#/a"})), None);
     }
 
     #[test]
     fn ids_are_consistent_within_a_case() {
-        let expected =
-            json!([{"$id": 1, "prefix": "fc_"}, {"$id": 2, "max_length": 4}, {"$id": 1}]);
+        let expected = json!([{"$id": 1, "prefix": "fc_"}, {"$id": 2, "max_length": 4}, {"$id": 1}]);
         assert_eq!(mismatch(&expected, &json!(["fc_9", "a-b", "fc_9"])), None);
         for wrong in [
             json!(["fc_9", "a-b", "other"]),
@@ -508,36 +373,13 @@ mod tests {
     #[test]
     fn areas_bring_their_rules() {
         let mut sessions = Comparer::for_area("sessions");
-        assert_eq!(
-            sessions.mismatch(
-                &json!(["#1", "#2", "#1", "#x"]),
-                &json!(["a", "b", "a", "#x"])
-            ),
-            None
-        );
+        assert_eq!(sessions.mismatch(&json!(["#1", "#2", "#1", "#x"]), &json!(["a", "b", "a", "#x"])), None);
         assert!(mismatch(&json!("#1"), &json!("a")).is_some());
 
         let mut requests = Comparer::for_area("provider_requests");
         let expected = json!({"arguments": "{\"a\": 1, \"b\": 2}", "text": "{}"});
-        assert_eq!(
-            requests.mismatch(
-                &expected,
-                &json!({"arguments": "{\"b\":2,\"a\":1.0}", "text": "{}"})
-            ),
-            None
-        );
-        assert!(
-            requests
-                .mismatch(&expected, &json!({"arguments": "{\"a\":1}", "text": "{}"}))
-                .is_some()
-        );
-        assert!(
-            requests
-                .mismatch(
-                    &expected,
-                    &json!({"arguments": "{\"a\":1,\"b\":2}", "text": "{ }"})
-                )
-                .is_some()
-        );
+        assert_eq!(requests.mismatch(&expected, &json!({"arguments": "{\"b\":2,\"a\":1.0}", "text": "{}"})), None);
+        assert!(requests.mismatch(&expected, &json!({"arguments": "{\"a\":1}", "text": "{}"})).is_some());
+        assert!(requests.mismatch(&expected, &json!({"arguments": "{\"a\":1,\"b\":2}", "text": "{ }"})).is_some());
     }
 }

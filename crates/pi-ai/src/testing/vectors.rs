@@ -24,10 +24,8 @@ pub struct Vector {
 ///
 /// Says which file could not be read, or where it is not a list of cases.
 pub fn load(path: &Path) -> Result<Vec<Vector>, String> {
-    let text =
-        std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
-    serde_json::from_str(&text)
-        .map_err(|error| format!("{}: not a list of cases: {error}", path.display()))
+    let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    serde_json::from_str(&text).map_err(|error| format!("{}: not a list of cases: {error}", path.display()))
 }
 
 /// Runs every case of one file and returns a line per failure.
@@ -37,11 +35,7 @@ pub fn load(path: &Path) -> Result<Vec<Vector>, String> {
 /// # Errors
 ///
 /// As [`load`].
-pub fn failures(
-    path: &Path,
-    area: &str,
-    run: impl Fn(&Value) -> Option<Value>,
-) -> Result<Vec<String>, String> {
+pub fn failures(path: &Path, area: &str, run: impl Fn(&Value) -> Option<Value>) -> Result<Vec<String>, String> {
     let failures = load(path)?.into_iter().filter_map(|case| {
         let difference = match run(&case.input) {
             Some(actual) => Comparer::for_area(area).mismatch(&case.expected, &actual)?,
