@@ -1,6 +1,7 @@
 //! The model's world: messages, transcript replay and provider streaming.
 #![forbid(unsafe_code)]
 
+pub mod api;
 pub mod context;
 pub mod error;
 pub mod faux;
