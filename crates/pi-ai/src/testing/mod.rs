@@ -3,5 +3,7 @@
 //! Not a public interface. It is compiled into the library because integration tests, the other crates and
 //! `cargo xtask conformance` all run the same vectors, and each must judge them the same way.
 
+pub mod conformance;
 pub mod expect;
+pub mod fuzz;
 pub mod vectors;

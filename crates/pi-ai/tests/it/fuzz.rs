@@ -1,0 +1,111 @@
+//! Drives the fuzz entry points from a fixed seed for about two seconds each.
+//!
+//! `PI_FUZZ_SECONDS` sets another time, `PI_FUZZ_SEED` another seed.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+use pi_ai::testing::fuzz;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+
+/// Calls `entry` with texts made of `words` and of bytes at random; a text that breaks it is made smaller and shown.
+fn drive(entry: fn(&[u8]), words: &'static [&'static str]) {
+    let setting = |name| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
+    let time = Duration::from_secs(setting("PI_FUZZ_SECONDS").unwrap_or(2));
+    let mut seed = [0; 32];
+    seed[..8].copy_from_slice(&setting("PI_FUZZ_SEED").unwrap_or(1).to_le_bytes());
+    let mut runner = TestRunner::new_with_rng(Config::default(), TestRng::from_seed(RngAlgorithm::ChaCha, &seed));
+    let word = prop_oneof![
+        8 => proptest::sample::select(words).prop_map(|word| word.as_bytes().to_vec()),
+        1 => vec(any::<u8>(), 1..4),
+    ];
+    let texts = (any::<u8>(), vec(word, 0..40)).prop_map(|(first, words)| {
+        let mut text = vec![first];
+        text.extend(words.concat());
+        text
+    });
+
+    let breaks = |text: &[u8]| catch_unwind(AssertUnwindSafe(|| entry(text))).is_err();
+    let start = Instant::now();
+    while start.elapsed() < time {
+        let mut tree = texts.new_tree(&mut runner).unwrap();
+        if breaks(&tree.current()) {
+            let mut smallest = tree.current();
+            while tree.simplify() {
+                if breaks(&tree.current()) {
+                    smallest = tree.current();
+                } else if !tree.complicate() {
+                    break;
+                }
+            }
+            panic!("broken by b\"{}\"", smallest.escape_ascii());
+        }
+    }
+}
+
+#[test]
+fn arguments() {
+    drive(
+        fuzz::arguments,
+        &[
+            "{",
+            "}",
+            "[",
+            "]",
+            "{",
+            "}",
+            "\"",
+            "\"",
+            "\"",
+            ":",
+            ",",
+            ",",
+            " ",
+            "\n",
+            "{\"a\":",
+            "\"b\":",
+            "\"a\"",
+            "\"a\": 1",
+            "[[",
+            "]]",
+            "{\"x\": {\"x\": [",
+            "}}",
+            "\"\":",
+            "\\",
+            "\\\"",
+            "\\u",
+            "\\u00e9",
+            "\\ud83d",
+            "\\ude00",
+            "\\n",
+            "\\d",
+            "\t",
+            "true",
+            "false",
+            "null",
+            "tru",
+            "nul",
+            "0",
+            "1",
+            "-",
+            "-0",
+            "12",
+            "1.5",
+            ".",
+            "e",
+            "E+",
+            "1e400",
+            "0123",
+            "12345678901234567890",
+            "oops",
+            "'",
+            "é",
+            "😀",
+            "//",
+            "\u{feff}",
+        ],
+    );
+}

@@ -1,0 +1,7 @@
+//! The integration tests of pi-ai.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod ai_data;
+mod fuzz;
+mod streaming_json;
