@@ -50,8 +50,7 @@ impl Answer {
 
     /// Adds many text deltas.
     pub fn text_deltas<D: Into<String>>(mut self, deltas: impl IntoIterator<Item = D>) -> Self {
-        self.parts
-            .extend(deltas.into_iter().map(|delta| Part::Text(delta.into())));
+        self.parts.extend(deltas.into_iter().map(|delta| Part::Text(delta.into())));
         self
     }
 
@@ -109,11 +108,7 @@ impl Answer {
 
     /// The stop reason as it is sent.
     pub(crate) fn effective_stop(&self) -> Stop {
-        let has_call = || {
-            self.parts
-                .iter()
-                .any(|part| matches!(part, Part::ToolCall(_)))
-        };
+        let has_call = || self.parts.iter().any(|part| matches!(part, Part::ToolCall(_)));
         match &self.stop {
             Some(stop) => stop.clone(),
             None if has_call() => Stop::ToolUse,
@@ -156,12 +151,7 @@ impl ToolCall {
 
     /// A call whose argument text is sent as it stands, so that it may be broken JSON.
     pub fn with_argument_text(name: impl Into<String>, arguments: impl Into<String>) -> Self {
-        Self {
-            id: None,
-            name: name.into(),
-            arguments: arguments.into(),
-            fragments: 1,
-        }
+        Self { id: None, name: name.into(), arguments: arguments.into(), fragments: 1 }
     }
 
     /// Sets the call's id; without it, one made from the request's number.
@@ -208,13 +198,7 @@ pub struct Usage {
 
 impl Default for Usage {
     fn default() -> Self {
-        Self {
-            input: 100,
-            output: 20,
-            cache_read: 0,
-            cache_write: 0,
-            reasoning: 0,
-        }
+        Self { input: 100, output: 20, cache_read: 0, cache_write: 0, reasoning: 0 }
     }
 }
 

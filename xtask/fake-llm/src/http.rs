@@ -29,10 +29,7 @@ pub(crate) struct RawRequest {
 
 impl Connection {
     pub(crate) fn new(stream: TcpStream) -> Self {
-        Self {
-            stream,
-            unread: Vec::new(),
-        }
+        Self { stream, unread: Vec::new() }
     }
 
     /// The next request; `None` when the client closed the connection between two requests.
@@ -43,20 +40,11 @@ impl Connection {
         let first_byte_at = Instant::now();
         let head = self.read_until(b"\r\n\r\n").await?;
         let head = parse_head(&head)?;
-        if head
-            .header("expect")
-            .is_some_and(|value| value.eq_ignore_ascii_case("100-continue"))
-        {
-            self.stream
-                .write_all(b"HTTP/1.1 100 Continue\r\n\r\n")
-                .await?;
+        if head.header("expect").is_some_and(|value| value.eq_ignore_ascii_case("100-continue")) {
+            self.stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").await?;
         }
         let body = self.read_body(&head).await?;
-        Ok(Some(RawRequest {
-            head,
-            body,
-            first_byte_at,
-        }))
+        Ok(Some(RawRequest { head, body, first_byte_at }))
     }
 
     /// Returns when the client has closed or reset the connection.
@@ -65,14 +53,11 @@ impl Connection {
     }
 
     async fn read_body(&mut self, head: &Head) -> io::Result<Vec<u8>> {
-        let chunked = head
-            .header("transfer-encoding")
-            .is_some_and(|value| value.to_ascii_lowercase().contains("chunked"));
+        let chunked =
+            head.header("transfer-encoding").is_some_and(|value| value.to_ascii_lowercase().contains("chunked"));
         if !chunked {
             let length = match head.header("content-length") {
-                Some(value) => value
-                    .parse()
-                    .map_err(|_| broken("content-length is not a number"))?,
+                Some(value) => value.parse().map_err(|_| broken("content-length is not a number"))?,
                 None => 0,
             };
             return self.read_exactly(length).await;
@@ -82,8 +67,7 @@ impl Connection {
             let line = self.read_until(b"\r\n").await?;
             let line = String::from_utf8_lossy(&line);
             let size = line.split(';').next().unwrap_or_default().trim();
-            let size =
-                usize::from_str_radix(size, 16).map_err(|_| broken("a chunk without a size"))?;
+            let size = usize::from_str_radix(size, 16).map_err(|_| broken("a chunk without a size"))?;
             if size == 0 {
                 while !self.read_until(b"\r\n").await?.is_empty() {}
                 return Ok(body);
@@ -142,23 +126,16 @@ fn parse_head(head: &[u8]) -> io::Result<Head> {
     let text = String::from_utf8_lossy(head);
     let mut lines = text.split("\r\n");
     let mut start = lines.next().unwrap_or_default().split(' ');
-    let (Some(method), Some(target), Some("HTTP/1.1"), None) =
-        (start.next(), start.next(), start.next(), start.next())
+    let (Some(method), Some(target), Some("HTTP/1.1"), None) = (start.next(), start.next(), start.next(), start.next())
     else {
         return Err(broken("not an HTTP/1.1 request line"));
     };
     let mut headers = Vec::new();
     for line in lines {
-        let (name, value) = line
-            .split_once(':')
-            .ok_or_else(|| broken("a header without a colon"))?;
+        let (name, value) = line.split_once(':').ok_or_else(|| broken("a header without a colon"))?;
         headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
     }
-    Ok(Head {
-        method: method.to_owned(),
-        target: target.to_owned(),
-        headers,
-    })
+    Ok(Head { method: method.to_owned(), target: target.to_owned(), headers })
 }
 
 fn broken(what: &str) -> io::Error {

@@ -27,10 +27,7 @@ struct Kept {
 
 impl Planned {
     pub(crate) fn new(reply: Reply) -> Self {
-        Self {
-            reply,
-            kept: Mutex::new(None),
-        }
+        Self { reply, kept: Mutex::new(None) }
     }
 
     /// The bytes for a request on this wire.
@@ -43,11 +40,7 @@ impl Planned {
             Some(known) if known.wire == wire && known.model == asked.model => known.plan.clone(),
             _ => {
                 let plan = Arc::new(Plan::new(&self.reply, wire, asked));
-                *kept = Some(Kept {
-                    wire,
-                    model: asked.model.to_owned(),
-                    plan: plan.clone(),
-                });
+                *kept = Some(Kept { wire, model: asked.model.to_owned(), plan: plan.clone() });
                 plan
             }
         }
@@ -104,10 +97,7 @@ impl Plan {
             let last = b"0\r\n\r\n".to_vec();
             match segments.last_mut() {
                 Some(segment) => segment.writes.push(last),
-                None => segments.push(Segment {
-                    waits: Vec::new(),
-                    writes: vec![last],
-                }),
+                None => segments.push(Segment { waits: Vec::new(), writes: vec![last] }),
             }
         }
         Self {
@@ -192,10 +182,7 @@ fn segments(steps: Vec<Step>, pieces: &Pieces, framing: Framing) -> Vec<Segment>
                 if segments[last].writes.is_empty() {
                     segments[last].waits.push(wait);
                 } else {
-                    segments.push(Segment {
-                        waits: vec![wait],
-                        writes: Vec::new(),
-                    });
+                    segments.push(Segment { waits: vec![wait], writes: Vec::new() });
                 }
             }
         }
@@ -218,13 +205,7 @@ struct Cutter<'a> {
 
 impl<'a> Cutter<'a> {
     fn new(pieces: &'a Pieces, framing: Framing) -> Self {
-        Self {
-            pieces,
-            framing,
-            pending: Vec::new(),
-            offset: 0,
-            passed: 0,
-        }
+        Self { pieces, framing, pending: Vec::new(), offset: 0, passed: 0 }
     }
 
     fn feed(&mut self, mut bytes: &[u8], segment: &mut Segment) {
@@ -249,15 +230,10 @@ impl<'a> Cutter<'a> {
             Pieces::Every(size) => (*size).max(1) - self.pending.len(),
             Pieces::At(offsets) => {
                 let at = self.offset + self.pending.len();
-                while offsets
-                    .get(self.passed)
-                    .is_some_and(|offset| *offset <= self.offset)
-                {
+                while offsets.get(self.passed).is_some_and(|offset| *offset <= self.offset) {
                     self.passed += 1;
                 }
-                offsets
-                    .get(self.passed)
-                    .map_or(usize::MAX, |offset| offset.saturating_sub(at))
+                offsets.get(self.passed).map_or(usize::MAX, |offset| offset.saturating_sub(at))
             }
         }
     }
@@ -279,9 +255,7 @@ impl<'a> Cutter<'a> {
         };
         match segment.writes.last_mut() {
             // Nothing tells bulk pieces apart, so they share few, large writes.
-            Some(last) if *self.pieces == Pieces::Bulk && last.len() < 16 * BULK_PIECE => {
-                last.extend(write)
-            }
+            Some(last) if *self.pieces == Pieces::Bulk && last.len() < 16 * BULK_PIECE => last.extend(write),
             _ => segment.writes.push(write),
         }
     }
@@ -295,23 +269,15 @@ mod tests {
         let steps = vec![Step::Bytes(body.as_bytes().to_vec())];
         let segments = segments(steps, &pieces, Framing::UntilClose);
         let writes = segments.into_iter().flat_map(|segment| segment.writes);
-        writes
-            .map(|write| String::from_utf8(write).unwrap())
-            .collect()
+        writes.map(|write| String::from_utf8(write).unwrap()).collect()
     }
 
     #[test]
     fn a_body_is_cut_at_exactly_the_offsets_asked_for() {
-        assert_eq!(
-            pieces_of("abcdefgh", Pieces::At(vec![1, 3, 7])),
-            ["a", "bc", "defg", "h"]
-        );
+        assert_eq!(pieces_of("abcdefgh", Pieces::At(vec![1, 3, 7])), ["a", "bc", "defg", "h"]);
         assert_eq!(pieces_of("abcdefgh", Pieces::At(vec![])), ["abcdefgh"]);
         assert_eq!(pieces_of("abc", Pieces::At(vec![0, 2, 2, 9])), ["ab", "c"]);
-        assert_eq!(
-            pieces_of("abcdefgh", Pieces::Every(3)),
-            ["abc", "def", "gh"]
-        );
+        assert_eq!(pieces_of("abcdefgh", Pieces::Every(3)), ["abc", "def", "gh"]);
     }
 
     #[test]

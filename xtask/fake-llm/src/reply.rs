@@ -94,19 +94,13 @@ impl Reply {
 
     /// Any body, sent as it stands.
     pub fn raw(status: u16, content_type: &str, body: impl Into<Vec<u8>>) -> Self {
-        Self::new(
-            status,
-            content_type,
-            Content::Steps(vec![Step::Bytes(body.into())]),
-        )
+        Self::new(status, content_type, Content::Steps(vec![Step::Bytes(body.into())]))
     }
 
     /// An event stream of `data:` events, each sent as it stands.
     pub fn data_events<D: AsRef<str>>(events: impl IntoIterator<Item = D>) -> Self {
-        let steps = events
-            .into_iter()
-            .map(|data| Step::Bytes(format!("data: {}\n\n", data.as_ref()).into_bytes()))
-            .collect();
+        let steps =
+            events.into_iter().map(|data| Step::Bytes(format!("data: {}\n\n", data.as_ref()).into_bytes())).collect();
         Self::new(200, "text/event-stream", Content::Steps(steps))
     }
 
@@ -272,9 +266,7 @@ pub struct Gate {
 impl Gate {
     /// A closed gate.
     pub fn new() -> Self {
-        Self {
-            open: watch::Sender::new(false),
-        }
+        Self { open: watch::Sender::new(false) }
     }
 
     /// Lets everything through that waits here, now and later.

@@ -37,10 +37,7 @@ pub(crate) struct Head {
 
 impl Head {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        let mut found = self
-            .headers
-            .iter()
-            .filter(|(known, _)| known.eq_ignore_ascii_case(name));
+        let mut found = self.headers.iter().filter(|(known, _)| known.eq_ignore_ascii_case(name));
         found.next().map(|(_, value)| value.as_str())
     }
 }
@@ -94,32 +91,18 @@ impl Request {
 
     /// The roles of the messages in order.
     pub fn roles(&self) -> Vec<&str> {
-        self.messages()
-            .iter()
-            .map(|message| message["role"].as_str().unwrap_or_default())
-            .collect()
+        self.messages().iter().map(|message| message["role"].as_str().unwrap_or_default()).collect()
     }
 
     /// The messages; empty when the wire calls them otherwise.
     pub fn messages(&self) -> &[Value] {
-        self.json()["messages"]
-            .as_array()
-            .map_or(&[], Vec::as_slice)
+        self.json()["messages"].as_array().map_or(&[], Vec::as_slice)
     }
 
     /// The names of the declared tools in order.
     pub fn tool_names(&self) -> Vec<&str> {
-        let tools = self.json()["tools"]
-            .as_array()
-            .map_or(&[][..], Vec::as_slice);
-        tools
-            .iter()
-            .filter_map(|tool| {
-                tool["name"]
-                    .as_str()
-                    .or_else(|| tool["function"]["name"].as_str())
-            })
-            .collect()
+        let tools = self.json()["tools"].as_array().map_or(&[][..], Vec::as_slice);
+        tools.iter().filter_map(|tool| tool["name"].as_str().or_else(|| tool["function"]["name"].as_str())).collect()
     }
 
     /// The text of the last message, its text blocks joined by newlines.
@@ -134,8 +117,7 @@ impl Request {
             return text_of_content(&body["system"]);
         }
         let first = self.messages().first();
-        let leading = first
-            .filter(|message| matches!(message["role"].as_str(), Some("system" | "developer")));
+        let leading = first.filter(|message| matches!(message["role"].as_str(), Some("system" | "developer")));
         leading.map(text_of).unwrap_or_default()
     }
 }

@@ -68,10 +68,6 @@ pub struct Violation {
 
 impl fmt::Display for Violation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            formatter,
-            "request {}, {}: {}",
-            self.request, self.at, self.what
-        )
+        write!(formatter, "request {}, {}: {}", self.request, self.at, self.what)
     }
 }

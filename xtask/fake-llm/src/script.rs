@@ -51,13 +51,7 @@ impl Script {
     }
 
     fn with_wire(wire: Option<Wire>) -> Self {
-        Self {
-            wire,
-            rules: Rules::default(),
-            matching: Vec::new(),
-            queue: VecDeque::new(),
-            otherwise: None,
-        }
+        Self { wire, rules: Rules::default(), matching: Vec::new(), queue: VecDeque::new(), otherwise: None }
     }
 
     /// Adds the reply to the next request.
@@ -73,11 +67,7 @@ impl Script {
     }
 
     /// Replies so to every request that fits; asked first, uses up no other reply.
-    pub fn when(
-        mut self,
-        fits: impl Fn(&Request) -> bool + Send + 'static,
-        reply: impl Into<Reply>,
-    ) -> Self {
+    pub fn when(mut self, fits: impl Fn(&Request) -> bool + Send + 'static, reply: impl Into<Reply>) -> Self {
         let planned = plan(reply.into());
         self.matching.push((Box::new(fits), planned));
         self

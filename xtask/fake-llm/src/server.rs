@@ -48,9 +48,7 @@ impl Server {
     /// When no port can be opened.
     pub fn start(script: Script) -> Self {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free loopback port");
-        let address = listener
-            .local_addr()
-            .expect("the address of a bound listener");
+        let address = listener.local_addr().expect("the address of a bound listener");
         let wire = script.wire;
         let shared = Arc::new(Shared {
             script: Mutex::new(script),
@@ -63,13 +61,7 @@ impl Server {
             .name("fake-llm".to_owned())
             .spawn(move || serve(listener, served, stopped))
             .expect("a thread for the server");
-        Self {
-            address,
-            wire,
-            shared,
-            stop: Some(stop),
-            thread: Some(thread),
-        }
+        Self { address, wire, shared, stop: Some(stop), thread: Some(thread) }
     }
 
     /// The address it listens on.
@@ -80,8 +72,7 @@ impl Server {
     /// The base URL for a client of the script's wire, e.g. `http://127.0.0.1:4321/v1`. A script for
     /// any wire has the bare address here; see [`Server::base_url_of`].
     pub fn base_url(&self) -> String {
-        self.wire
-            .map_or_else(|| self.url(""), |wire| self.base_url_of(wire))
+        self.wire.map_or_else(|| self.url(""), |wire| self.base_url_of(wire))
     }
 
     /// The base URL for a client of this wire.
@@ -116,12 +107,8 @@ impl Server {
     /// When the response is not over after ten seconds.
     pub async fn finished(&self, index: usize) -> Request {
         let over = |request: &&Request| request.outcome != Outcome::Pending;
-        let found = self
-            .wait_for(|requests| requests.get(index).filter(over).cloned())
-            .await;
-        found.unwrap_or_else(|| {
-            panic!("the response to request {index} was not over within {DEADLINE:?}")
-        })
+        let found = self.wait_for(|requests| requests.get(index).filter(over).cloned()).await;
+        found.unwrap_or_else(|| panic!("the response to request {index} was not over within {DEADLINE:?}"))
     }
 
     /// Adds a reply to those that are played in order.
@@ -164,10 +151,7 @@ impl Drop for Server {
         let violations = self.take_violations();
         if !violations.is_empty() && !std::thread::panicking() {
             let lines: Vec<String> = violations.iter().map(Violation::to_string).collect();
-            panic!(
-                "the model server was sent what a service would refuse:\n{}",
-                lines.join("\n")
-            );
+            panic!("the model server was sent what a service would refuse:\n{}", lines.join("\n"));
         }
     }
 }
@@ -213,10 +197,7 @@ impl Shared {
         };
         let (violations, planned) = judge(&request, &mut script);
         let model = request.json()["model"].as_str().unwrap_or("fake-model");
-        let asked = Asked {
-            model,
-            serial: request.index,
-        };
+        let asked = Asked { model, serial: request.index };
         let wire = request.wire.or(script.wire);
         let plan = planned.plan(wire, &asked);
         self.log().violations.extend(violations);
@@ -249,9 +230,7 @@ fn record(raw: RawRequest, connection: usize, index: usize) -> Request {
 fn judge(request: &Request, script: &mut Script) -> (Vec<Violation>, Arc<Planned>) {
     let mut check = Check::new(request.index, script.rules);
     let expected = script.expects(request);
-    let spoken = request
-        .wire
-        .filter(|wire| script.wire.is_none_or(|only| only == *wire));
+    let spoken = request.wire.filter(|wire| script.wire.is_none_or(|only| only == *wire));
     match spoken {
         Some(wire) => check_request(request, wire, &mut check),
         None if expected => {}
@@ -261,37 +240,25 @@ fn judge(request: &Request, script: &mut Script) -> (Vec<Violation>, Arc<Planned
         None => {
             let what = format!("no endpoint `{} {}`", request.method(), request.path());
             check.fail("head", what.clone());
-            return (
-                check.into_violations(),
-                Arc::new(Planned::new(Reply::error(404, what))),
-            );
+            return (check.into_violations(), Arc::new(Planned::new(Reply::error(404, what))));
         }
     }
     let mut violations = check.into_violations();
     if !violations.is_empty() {
-        let lines: Vec<String> = violations
-            .iter()
-            .map(|found| format!("{}: {}", found.at, found.what))
-            .collect();
+        let lines: Vec<String> = violations.iter().map(|found| format!("{}: {}", found.at, found.what)).collect();
         let refusal = Reply::error(400, lines.join("; "));
         return (violations, Arc::new(Planned::new(refusal)));
     }
     let planned = script.next(request).unwrap_or_else(|| {
         let what = "the script has no reply to this request";
-        violations.push(Violation {
-            request: request.index,
-            at: "script".to_owned(),
-            what: what.to_owned(),
-        });
+        violations.push(Violation { request: request.index, at: "script".to_owned(), what: what.to_owned() });
         Arc::new(Planned::new(Reply::error(500, what)))
     });
     (violations, planned)
 }
 
 fn check_request(request: &Request, wire: Wire, check: &mut Check) {
-    let json = request
-        .header("content-type")
-        .is_some_and(|value| value.starts_with("application/json"));
+    let json = request.header("content-type").is_some_and(|value| value.starts_with("application/json"));
     check.require(json, "head", "`content-type` is not application/json");
     wire.dialect().check_head(request, check);
     if request.header("content-encoding").is_some() {
@@ -299,25 +266,17 @@ fn check_request(request: &Request, wire: Wire, check: &mut Check) {
     }
     match &request.json {
         Some(body) if body.is_object() => wire.dialect().check(body, check),
-        _ => check.fail(
-            "body",
-            "expected a JSON object in UTF-8, without unpaired surrogates",
-        ),
+        _ => check.fail("body", "expected a JSON object in UTF-8, without unpaired surrogates"),
     }
 }
 
 fn model_list() -> Reply {
     let model = json!({"id": "fake-model", "object": "model", "created": 1_700_000_000, "owned_by": "fake"});
-    Reply::json(
-        200,
-        json!({"object": "list", "data": Value::Array(vec![model])}),
-    )
+    Reply::json(200, json!({"object": "list", "data": Value::Array(vec![model])}))
 }
 
 fn serve(listener: std::net::TcpListener, shared: Arc<Shared>, stopped: oneshot::Receiver<()>) {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.expect("a runtime for the server");
     runtime.block_on(async {
         tokio::select! {
@@ -328,10 +287,7 @@ fn serve(listener: std::net::TcpListener, shared: Arc<Shared>, stopped: oneshot:
     // Dropping the runtime drops the connections.
 }
 
-async fn accept_connections(
-    listener: std::net::TcpListener,
-    shared: Arc<Shared>,
-) -> io::Result<()> {
+async fn accept_connections(listener: std::net::TcpListener, shared: Arc<Shared>) -> io::Result<()> {
     listener.set_nonblocking(true)?;
     let listener = TcpListener::from_std(listener)?;
     let mut number = 0;
@@ -349,10 +305,7 @@ async fn serve_connection(stream: TcpStream, number: usize, shared: Arc<Shared>)
     loop {
         match connection.read_request().await {
             Ok(Some(raw)) => {
-                let closes = raw
-                    .head
-                    .header("connection")
-                    .is_some_and(|value| value.eq_ignore_ascii_case("close"));
+                let closes = raw.head.header("connection").is_some_and(|value| value.eq_ignore_ascii_case("close"));
                 let (request, plan) = shared.accept(raw, number);
                 let outcome = respond(&mut connection, &plan).await;
                 shared.finish(request.index, outcome);

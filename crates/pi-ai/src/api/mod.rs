@@ -6,6 +6,8 @@
 //! An application adds a protocol in one of two ways: as a [`Wire`], when it is HTTP with a streamed body, so that
 //! transport, timeouts, retry and hooks come for nothing; or as a whole [`Api`], when it is anything else.
 
+pub mod sse;
+
 use std::sync::Arc;
 
 use crate::{

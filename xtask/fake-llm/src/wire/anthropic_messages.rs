@@ -88,11 +88,7 @@ impl Dialect for AnthropicMessages {
     fn check(&self, body: &Value, check: &mut Check) {
         check.fields(body, TOP_FIELDS, "body");
         check.text(&body["model"], "model");
-        check.require(
-            body["stream"] == true,
-            "stream",
-            "expected true: this server only streams",
-        );
+        check.require(body["stream"] == true, "stream", "expected true: this server only streams");
         let limit = body["max_tokens"].as_u64().unwrap_or_default();
         check.require(limit > 0, "max_tokens", "expected a positive integer");
         check_thinking(body, limit, check);
@@ -109,18 +105,10 @@ fn check_thinking(body: &Value, limit: u64, check: &mut Check) {
     if body["thinking"]["type"] != "enabled" {
         return;
     }
-    let budget = body["thinking"]["budget_tokens"]
-        .as_u64()
-        .unwrap_or_default();
+    let budget = body["thinking"]["budget_tokens"].as_u64().unwrap_or_default();
     let fits = (SMALLEST_BUDGET..limit).contains(&budget);
-    check.require(
-        fits,
-        "thinking.budget_tokens",
-        "expected at least 1024 and less than `max_tokens`",
-    );
-    let temperature = body
-        .get("temperature")
-        .is_none_or(|temperature| temperature.as_f64() == Some(1.0));
+    check.require(fits, "thinking.budget_tokens", "expected at least 1024 and less than `max_tokens`");
+    let temperature = body.get("temperature").is_none_or(|temperature| temperature.as_f64() == Some(1.0));
     check.require(temperature, "temperature", "only 1 goes with thinking");
 }
 
@@ -142,12 +130,7 @@ fn check_tools(body: &Value, check: &mut Check) {
         return check.require(choice, "tool_choice", "a choice without `tools`");
     };
     let mut names = Vec::new();
-    for (index, tool) in tools
-        .as_array()
-        .map_or(&[][..], Vec::as_slice)
-        .iter()
-        .enumerate()
-    {
+    for (index, tool) in tools.as_array().map_or(&[][..], Vec::as_slice).iter().enumerate() {
         let at = format!("tools[{index}]");
         check_tool(tool, &at, check);
         names.extend(tool["name"].as_str());
@@ -159,11 +142,7 @@ fn check_tool(tool: &Value, at: &str, check: &mut Check) {
     check.identifier(&tool["name"], NAME_LIMIT, &format!("{at}.name"));
     let server_side = tool["type"].as_str().is_some_and(|kind| kind != "custom");
     let object = tool["input_schema"]["type"] == "object";
-    check.require(
-        object || server_side,
-        &format!("{at}.input_schema"),
-        "expected a schema of type `object`",
-    );
+    check.require(object || server_side, &format!("{at}.input_schema"), "expected a schema of type `object`");
 }
 
 /// Counts the cache markers wherever they stand.
@@ -172,15 +151,9 @@ fn check_cache_markers(body: &Value, check: &mut Check) {
         match value {
             Value::Array(list) => list.iter().map(count).sum(),
             Value::Object(object) => {
-                let own = usize::from(
-                    object
-                        .get("cache_control")
-                        .is_some_and(|marker| !marker.is_null()),
-                );
+                let own = usize::from(object.get("cache_control").is_some_and(|marker| !marker.is_null()));
                 // Schemas and arguments may hold a field of that name without meaning it.
-                let inner = object
-                    .iter()
-                    .filter(|(name, _)| !matches!(name.as_str(), "input" | "input_schema"));
+                let inner = object.iter().filter(|(name, _)| !matches!(name.as_str(), "input" | "input_schema"));
                 own + inner.map(|(_, value)| count(value)).sum::<usize>()
             }
             _ => 0,
@@ -188,10 +161,7 @@ fn check_cache_markers(body: &Value, check: &mut Check) {
     }
     let found = count(body);
     if found > CACHE_MARKERS {
-        check.fail(
-            "body",
-            format!("{found} cache markers, at most {CACHE_MARKERS} are accepted"),
-        );
+        check.fail("body", format!("{found} cache markers, at most {CACHE_MARKERS} are accepted"));
     }
 }
 
@@ -226,11 +196,7 @@ fn check_messages(messages: &[Value], continued: bool, check: &mut Check) {
         }
     }
     pairing.close("the end of messages", check);
-    check.require(
-        previous != Some("assistant"),
-        "the end of messages",
-        "the last turn is not the user's",
-    );
+    check.require(previous != Some("assistant"), "the end of messages", "the last turn is not the user's");
 }
 
 fn check_turn(role: &str, previous: Option<&str>, continued: bool, at: &str, check: &mut Check) {
@@ -244,13 +210,7 @@ fn check_turn(role: &str, previous: Option<&str>, continued: bool, at: &str, che
 }
 
 /// The results in a user message: they come first, one for each call.
-fn check_results(
-    message: &Value,
-    at: &str,
-    pairing: &mut Pairing,
-    results_over: &mut bool,
-    check: &mut Check,
-) {
+fn check_results(message: &Value, at: &str, pairing: &mut Pairing, results_over: &mut bool, check: &mut Check) {
     let blocks = message["content"].as_array().map_or(&[][..], Vec::as_slice);
     for (index, block) in blocks.iter().enumerate() {
         let at = format!("{at}.content[{index}]");
@@ -258,11 +218,7 @@ fn check_results(
             *results_over = true;
             continue;
         }
-        check.require(
-            !(*results_over && pairing.is_open()),
-            &at,
-            "a tool result after other content",
-        );
+        check.require(!(*results_over && pairing.is_open()), &at, "a tool result after other content");
         if let Some(id) = check.text(&block["tool_use_id"], &format!("{at}.tool_use_id")) {
             pairing.result(id, &at, check);
         }
@@ -276,20 +232,12 @@ fn check_results(
 }
 
 fn check_user_blocks(message: &Value, at: &str, check: &mut Check) {
-    for_each_block(message, at, check, |block, at, check| {
-        match block["type"].as_str() {
-            Some("text") => check_text_block(block, at, check),
-            Some("image") => check_image(block, at, check),
-            Some("document") => {}
-            Some("tool_result") => check_result_content(&block["content"], at, check),
-            other => check.fail(
-                at,
-                format!(
-                    "a block of type `{}` in a user message",
-                    other.unwrap_or_default()
-                ),
-            ),
-        }
+    for_each_block(message, at, check, |block, at, check| match block["type"].as_str() {
+        Some("text") => check_text_block(block, at, check),
+        Some("image") => check_image(block, at, check),
+        Some("document") => {}
+        Some("tool_result") => check_result_content(&block["content"], at, check),
+        other => check.fail(at, format!("a block of type `{}` in a user message", other.unwrap_or_default())),
     });
 }
 
@@ -302,13 +250,7 @@ fn check_result_content(content: &Value, at: &str, check: &mut Check) {
                 match block["type"].as_str() {
                     Some("text") => check_text_block(block, &at, check),
                     Some("image") => check_image(block, &at, check),
-                    other => check.fail(
-                        &at,
-                        format!(
-                            "a block of type `{}` in a result",
-                            other.unwrap_or_default()
-                        ),
-                    ),
+                    other => check.fail(&at, format!("a block of type `{}` in a result", other.unwrap_or_default())),
                 }
             }
         }
@@ -318,49 +260,31 @@ fn check_result_content(content: &Value, at: &str, check: &mut Check) {
 
 fn check_assistant(message: &Value, at: &str, pairing: &mut Pairing, check: &mut Check) {
     let mut ids = Vec::new();
-    for_each_block(message, at, check, |block, at, check| {
-        match block["type"].as_str() {
-            Some("text") => check_text_block(block, at, check),
-            Some("thinking") => check_signature(block, at, check),
-            Some("redacted_thinking") => {
-                check.text(&block["data"], &format!("{at}.data"));
-            }
-            Some("tool_use") => {
-                let id = check.identifier(&block["id"], NAME_LIMIT, &format!("{at}.id"));
-                ids.extend(id.map(str::to_owned));
-                check.identifier(&block["name"], NAME_LIMIT, &format!("{at}.name"));
-                check.object(&block["input"], &format!("{at}.input"));
-            }
-            other => check.fail(
-                at,
-                format!(
-                    "a block of type `{}` in an assistant message",
-                    other.unwrap_or_default()
-                ),
-            ),
+    for_each_block(message, at, check, |block, at, check| match block["type"].as_str() {
+        Some("text") => check_text_block(block, at, check),
+        Some("thinking") => check_signature(block, at, check),
+        Some("redacted_thinking") => {
+            check.text(&block["data"], &format!("{at}.data"));
         }
+        Some("tool_use") => {
+            let id = check.identifier(&block["id"], NAME_LIMIT, &format!("{at}.id"));
+            ids.extend(id.map(str::to_owned));
+            check.identifier(&block["name"], NAME_LIMIT, &format!("{at}.name"));
+            check.object(&block["input"], &format!("{at}.input"));
+        }
+        other => check.fail(at, format!("a block of type `{}` in an assistant message", other.unwrap_or_default())),
     });
     pairing.calls(ids, at, check);
 }
 
 fn check_signature(block: &Value, at: &str, check: &mut Check) {
     let signed = match check.rules.signatures {
-        Signatures::Required => block["signature"]
-            .as_str()
-            .is_some_and(|signature| !signature.is_empty()),
+        Signatures::Required => block["signature"].as_str().is_some_and(|signature| !signature.is_empty()),
         Signatures::MayBeEmpty => block["signature"].is_string(),
     };
     check.require(signed, at, "a thinking block without its signature");
-    check.require(
-        block["thinking"].is_string(),
-        at,
-        "a thinking block without `thinking`",
-    );
-    check.require(
-        block.get("cache_control").is_none(),
-        at,
-        "a cache marker on a thinking block",
-    );
+    check.require(block["thinking"].is_string(), at, "a thinking block without `thinking`");
+    check.require(block.get("cache_control").is_none(), at, "a cache marker on a thinking block");
 }
 
 fn check_later_system(message: &Value, at: &str, check: &mut Check) {
@@ -371,37 +295,20 @@ fn check_later_system(message: &Value, at: &str, check: &mut Check) {
     if message.get("output_config").is_some() {
         return;
     }
-    for_each_block(message, at, check, |block, at, check| {
-        match block["type"].as_str() {
-            Some("text") => check_text_block(block, at, check),
-            Some("tool_addition" | "tool_removal") => {
-                check.object(&block["tool"], &format!("{at}.tool"));
-            }
-            other => check.fail(
-                at,
-                format!(
-                    "a block of type `{}` in a system message",
-                    other.unwrap_or_default()
-                ),
-            ),
+    for_each_block(message, at, check, |block, at, check| match block["type"].as_str() {
+        Some("text") => check_text_block(block, at, check),
+        Some("tool_addition" | "tool_removal") => {
+            check.object(&block["tool"], &format!("{at}.tool"));
         }
+        other => check.fail(at, format!("a block of type `{}` in a system message", other.unwrap_or_default())),
     });
 }
 
-fn for_each_block(
-    message: &Value,
-    at: &str,
-    check: &mut Check,
-    mut each: impl FnMut(&Value, &str, &mut Check),
-) {
+fn for_each_block(message: &Value, at: &str, check: &mut Check, mut each: impl FnMut(&Value, &str, &mut Check)) {
     match &message["content"] {
         Value::String(text) => check.require(!text.trim().is_empty(), at, "an empty text"),
         content => {
-            for (index, block) in check
-                .list(content, &format!("{at}.content"))
-                .iter()
-                .enumerate()
-            {
+            for (index, block) in check.list(content, &format!("{at}.content")).iter().enumerate() {
                 each(block, &format!("{at}.content[{index}]"), check);
             }
         }
@@ -410,9 +317,7 @@ fn for_each_block(
 
 fn check_text_block(block: &Value, at: &str, check: &mut Check) {
     check.require(block["type"] == "text", at, "expected a text block");
-    let filled = block["text"]
-        .as_str()
-        .is_some_and(|text| !text.trim().is_empty());
+    let filled = block["text"].as_str().is_some_and(|text| !text.trim().is_empty());
     check.require(filled, at, "a text block without text");
 }
 
@@ -420,9 +325,7 @@ fn check_image(block: &Value, at: &str, check: &mut Check) {
     let source = &block["source"];
     match source["type"].as_str() {
         Some("base64") => {
-            let known = source["media_type"]
-                .as_str()
-                .is_some_and(|kind| IMAGE_TYPES.contains(&kind));
+            let known = source["media_type"].as_str().is_some_and(|kind| IMAGE_TYPES.contains(&kind));
             check.require(known, at, "an image type that the service does not take");
             check.text(&source["data"], &format!("{at}.source.data"));
         }
@@ -472,10 +375,7 @@ impl Encoder {
                     self.delta(&json!({"type": "text_delta", "text": text}));
                 }
                 Part::Thinking(text) => {
-                    self.enter(
-                        BlockKind::Thinking,
-                        &json!({"type": "thinking", "thinking": "", "signature": ""}),
-                    );
+                    self.enter(BlockKind::Thinking, &json!({"type": "thinking", "thinking": "", "signature": ""}));
                     self.delta(&json!({"type": "thinking_delta", "thinking": text}));
                 }
                 Part::Wait(wait) => self.steps.push(Step::Wait(wait.clone())),
@@ -487,8 +387,7 @@ impl Encoder {
         if usage.reasoning > 0 {
             counts["output_tokens_details"] = json!({"thinking_tokens": usage.reasoning});
         }
-        let delta =
-            json!({"stop_reason": stop_reason(answer.effective_stop()), "stop_sequence": null});
+        let delta = json!({"stop_reason": stop_reason(answer.effective_stop()), "stop_sequence": null});
         self.event(&json!({"type": "message_delta", "delta": delta, "usage": counts}));
         self.event(&json!({"type": "message_stop"}));
     }
@@ -513,9 +412,7 @@ impl Encoder {
         }
         self.leave();
         self.open = Some(kind);
-        self.event(
-            &json!({"type": "content_block_start", "index": self.index, "content_block": block}),
-        );
+        self.event(&json!({"type": "content_block_start", "index": self.index, "content_block": block}));
     }
 
     fn leave(&mut self) {

@@ -14,11 +14,7 @@ pub(crate) struct Check {
 
 impl Check {
     pub(crate) fn new(request: usize, rules: Rules) -> Self {
-        Self {
-            rules,
-            request,
-            violations: Vec::new(),
-        }
+        Self { rules, request, violations: Vec::new() }
     }
 
     pub(crate) fn into_violations(self) -> Vec<Violation> {
@@ -26,11 +22,7 @@ impl Check {
     }
 
     pub(crate) fn fail(&mut self, at: &str, what: impl Into<String>) {
-        self.violations.push(Violation {
-            request: self.request,
-            at: at.to_owned(),
-            what: what.into(),
-        });
+        self.violations.push(Violation { request: self.request, at: at.to_owned(), what: what.into() });
     }
 
     /// Fails unless `holds`.
@@ -45,10 +37,7 @@ impl Check {
         match value.as_str() {
             Some(text) if !text.is_empty() => Some(text),
             _ => {
-                self.fail(
-                    at,
-                    format!("expected a non-empty string, found {}", kind(value)),
-                );
+                self.fail(at, format!("expected a non-empty string, found {}", kind(value)));
                 None
             }
         }
@@ -59,21 +48,14 @@ impl Check {
         match value.as_array() {
             Some(list) if !list.is_empty() => list,
             _ => {
-                self.fail(
-                    at,
-                    format!("expected a non-empty list, found {}", kind(value)),
-                );
+                self.fail(at, format!("expected a non-empty list, found {}", kind(value)));
                 &[]
             }
         }
     }
 
     /// An object.
-    pub(crate) fn object<'v>(
-        &mut self,
-        value: &'v Value,
-        at: &str,
-    ) -> Option<&'v Map<String, Value>> {
+    pub(crate) fn object<'v>(&mut self, value: &'v Value, at: &str) -> Option<&'v Map<String, Value>> {
         if !value.is_object() {
             self.fail(at, format!("expected an object, found {}", kind(value)));
         }
@@ -94,20 +76,11 @@ impl Check {
     }
 
     /// A name that services accept for tools and ids: letters, digits, `_` and `-`.
-    pub(crate) fn identifier<'v>(
-        &mut self,
-        value: &'v Value,
-        longest: usize,
-        at: &str,
-    ) -> Option<&'v str> {
+    pub(crate) fn identifier<'v>(&mut self, value: &'v Value, longest: usize, at: &str) -> Option<&'v str> {
         let text = self.text(value, at)?;
-        let accepted =
-            |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '-');
+        let accepted = |character: char| character.is_ascii_alphanumeric() || matches!(character, '_' | '-');
         if text.len() > longest || !text.chars().all(accepted) {
-            self.fail(
-                at,
-                format!("expected at most {longest} of [A-Za-z0-9_-], found `{text}`"),
-            );
+            self.fail(at, format!("expected at most {longest} of [A-Za-z0-9_-], found `{text}`"));
         }
         Some(text)
     }

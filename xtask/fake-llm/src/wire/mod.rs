@@ -34,10 +34,7 @@ impl Wire {
 
     /// The wire whose requests go to this path.
     pub fn of_path(path: &str) -> Option<Wire> {
-        Self::ALL
-            .iter()
-            .copied()
-            .find(|wire| wire.dialect().owns(path))
+        Self::ALL.iter().copied().find(|wire| wire.dialect().owns(path))
     }
 
     /// The name that configuration files use, e.g. `openai-completions`.

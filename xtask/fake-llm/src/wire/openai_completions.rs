@@ -76,25 +76,16 @@ impl Dialect for OpenAiCompletions {
     }
 
     fn check_head(&self, request: &Request, check: &mut Check) {
-        let bearer = request
-            .header("authorization")
-            .is_none_or(|value| value.starts_with("Bearer "));
+        let bearer = request.header("authorization").is_none_or(|value| value.starts_with("Bearer "));
         check.require(bearer, "head", "`authorization` is not a bearer token");
     }
 
     fn check(&self, body: &Value, check: &mut Check) {
         check.fields(body, TOP_FIELDS, "body");
         check.text(&body["model"], "model");
-        check.require(
-            body["stream"] == true,
-            "stream",
-            "expected true: this server only streams",
-        );
+        check.require(body["stream"] == true, "stream", "expected true: this server only streams");
         let limits = ["max_tokens", "max_completion_tokens"];
-        for limit in limits
-            .into_iter()
-            .filter(|limit| body.get(*limit).is_some())
-        {
+        for limit in limits.into_iter().filter(|limit| body.get(*limit).is_some()) {
             let positive = body[limit].as_u64().is_some_and(|tokens| tokens > 0);
             check.require(positive, limit, "expected a positive integer");
         }
@@ -121,24 +112,13 @@ fn check_tool_list(tools: &Value, at: &str, check: &mut Check) {
         match tool["type"].as_str() {
             Some("function") => {
                 let function = &tool["function"];
-                names.extend(check.identifier(
-                    &function["name"],
-                    TOOL_NAME_LIMIT,
-                    &format!("{at}.function.name"),
-                ));
-                check.object(
-                    &function["parameters"],
-                    &format!("{at}.function.parameters"),
-                );
+                names.extend(check.identifier(&function["name"], TOOL_NAME_LIMIT, &format!("{at}.function.name")));
+                check.object(&function["parameters"], &format!("{at}.function.parameters"));
                 let known = ["name", "description", "parameters", "strict"];
                 check.fields(function, &known, &format!("{at}.function"));
             }
             Some("custom") => {
-                names.extend(check.identifier(
-                    &tool["custom"]["name"],
-                    TOOL_NAME_LIMIT,
-                    &format!("{at}.custom.name"),
-                ));
+                names.extend(check.identifier(&tool["custom"]["name"], TOOL_NAME_LIMIT, &format!("{at}.custom.name")));
             }
             _ => check.fail(&at, "expected the type `function` or `custom`"),
         }
@@ -198,12 +178,7 @@ fn check_system(message: &Value, previous: Option<&str>, at: &str, check: &mut C
 
 fn check_user(message: &Value, at: &str, check: &mut Check) {
     check.fields(message, &["role", "content", "name"], at);
-    check_content(
-        message,
-        &["text", "image_url", "input_audio", "file"],
-        at,
-        check,
-    );
+    check_content(message, &["text", "image_url", "input_audio", "file"], at, check);
 }
 
 fn check_assistant(message: &Value, at: &str, pairing: &mut Pairing, check: &mut Check) {
@@ -219,39 +194,19 @@ fn check_assistant(message: &Value, at: &str, pairing: &mut Pairing, check: &mut
     }
     let Some(calls) = calls else { return };
     let mut ids = Vec::new();
-    for (index, call) in check
-        .list(calls, &format!("{at}.tool_calls"))
-        .iter()
-        .enumerate()
-    {
+    for (index, call) in check.list(calls, &format!("{at}.tool_calls")).iter().enumerate() {
         let at = format!("{at}.tool_calls[{index}]");
-        ids.extend(
-            check
-                .text(&call["id"], &format!("{at}.id"))
-                .map(str::to_owned),
-        );
+        ids.extend(check.text(&call["id"], &format!("{at}.id")).map(str::to_owned));
         match call["type"].as_str() {
             Some("function") => {
-                check.identifier(
-                    &call["function"]["name"],
-                    TOOL_NAME_LIMIT,
-                    &format!("{at}.function.name"),
-                );
+                check.identifier(&call["function"]["name"], TOOL_NAME_LIMIT, &format!("{at}.function.name"));
                 let arguments = &call["function"]["arguments"];
                 let parsed = arguments.as_str().map(serde_json::from_str::<Value>);
                 let object = matches!(parsed, Some(Ok(Value::Object(_))));
-                check.require(
-                    object,
-                    &format!("{at}.function.arguments"),
-                    "expected a JSON object as text",
-                );
+                check.require(object, &format!("{at}.function.arguments"), "expected a JSON object as text");
             }
             Some("custom") => {
-                check.identifier(
-                    &call["custom"]["name"],
-                    TOOL_NAME_LIMIT,
-                    &format!("{at}.custom.name"),
-                );
+                check.identifier(&call["custom"]["name"], TOOL_NAME_LIMIT, &format!("{at}.custom.name"));
             }
             _ => check.fail(&at, "expected the type `function` or `custom`"),
         }
@@ -273,26 +228,15 @@ fn check_content(message: &Value, types: &[&str], at: &str, check: &mut Check) {
     if content.is_string() {
         return;
     }
-    for (index, block) in check
-        .list(content, &format!("{at}.content"))
-        .iter()
-        .enumerate()
-    {
+    for (index, block) in check.list(content, &format!("{at}.content")).iter().enumerate() {
         let at = format!("{at}.content[{index}]");
         let found = block["type"].as_str().unwrap_or_default();
         if !types.contains(&found) {
-            check.fail(
-                &at,
-                format!("a block of type `{found}`, expected one of {types:?}"),
-            );
+            check.fail(&at, format!("a block of type `{found}`, expected one of {types:?}"));
             continue;
         }
         match found {
-            "text" => check.require(
-                block["text"].is_string(),
-                &at,
-                "a text block without `text`",
-            ),
+            "text" => check.require(block["text"].is_string(), &at, "a text block without `text`"),
             "image_url" => check_image(&block["image_url"]["url"], &at, check),
             _ => {}
         }
@@ -301,13 +245,8 @@ fn check_content(message: &Value, types: &[&str], at: &str, check: &mut Check) {
 
 fn check_image(url: &Value, at: &str, check: &mut Check) {
     let url = url.as_str().unwrap_or_default();
-    let accepted =
-        url.starts_with("data:image/") && url.contains(";base64,") || url.starts_with("https://");
-    check.require(
-        accepted,
-        at,
-        "an image that is neither a base64 data URL nor https",
-    );
+    let accepted = url.starts_with("data:image/") && url.contains(";base64,") || url.starts_with("https://");
+    check.require(accepted, at, "an image that is neither a base64 data URL nor https");
 }
 
 /// Writes the events of an answer.
@@ -328,11 +267,7 @@ impl Encoder {
         let head = json!({"id": id, "object": "chat.completion.chunk", "created": 1_700_000_000, "model": model});
         let mut prefix = head.to_string();
         prefix.pop();
-        Self {
-            prefix,
-            steps: Vec::with_capacity(answer.parts.len() + 4),
-            calls: 0,
-        }
+        Self { prefix, steps: Vec::with_capacity(answer.parts.len() + 4), calls: 0 }
     }
 
     fn run(mut self, answer: &Answer, asked: &Asked<'_>) -> Vec<Step> {
@@ -350,8 +285,7 @@ impl Encoder {
                         None => format!("call_{}_{index}", asked.serial),
                     };
                     let function = json!({"name": call.name, "arguments": ""});
-                    let head =
-                        json!({"index": index, "id": id, "type": "function", "function": function});
+                    let head = json!({"index": index, "id": id, "type": "function", "function": function});
                     self.delta(&json!({"tool_calls": [head]}));
                     for piece in call.argument_pieces() {
                         let piece = json!({"index": index, "function": {"arguments": piece}});
@@ -375,16 +309,13 @@ impl Encoder {
     }
 
     fn choice(&mut self, delta: &Value, finish_reason: &Value) {
-        let data = format!(
-            r#"{},"choices":[{{"index":0,"delta":{delta},"finish_reason":{finish_reason}}}]}}"#,
-            self.prefix
-        );
+        let data =
+            format!(r#"{},"choices":[{{"index":0,"delta":{delta},"finish_reason":{finish_reason}}}]}}"#, self.prefix);
         self.event(&data);
     }
 
     fn event(&mut self, data: &str) {
-        self.steps
-            .push(Step::Bytes(format!("data: {data}\n\n").into_bytes()));
+        self.steps.push(Step::Bytes(format!("data: {data}\n\n").into_bytes()));
     }
 }
 

@@ -25,10 +25,7 @@ impl Pairing {
         } else if self.answered.iter().any(|answered| answered == id) {
             check.fail(at, format!("a second result for the call `{id}`"));
         } else {
-            check.fail(
-                at,
-                format!("a result for `{id}`, which the message before it does not call"),
-            );
+            check.fail(at, format!("a result for `{id}`, which the message before it does not call"));
         }
     }
 

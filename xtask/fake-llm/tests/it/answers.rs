@@ -6,8 +6,7 @@ use crate::client::{Client, chat, message};
 /// The JSON of each `data:` line.
 fn events(body: &str) -> Vec<Value> {
     let data = body.lines().filter_map(|line| line.strip_prefix("data: "));
-    data.filter_map(|data| serde_json::from_str(data).ok())
-        .collect()
+    data.filter_map(|data| serde_json::from_str(data).ok()).collect()
 }
 
 #[test]
@@ -17,35 +16,20 @@ fn an_openai_client_reads_text_calls_and_usage() {
         .text("Hel")
         .text("lo")
         .call(ToolCall::new("read", json!({"path": "ä.txt"})).fragments(3))
-        .usage(Usage {
-            input: 7,
-            output: 5,
-            cache_read: 3,
-            ..Usage::default()
-        });
+        .usage(Usage { input: 7, output: 5, cache_read: 3, ..Usage::default() });
     let server = Server::start(Script::new(Wire::OpenAiCompletions).reply(answer));
     let response = Client::connect(&server).post("/v1/chat/completions", &chat("hi"));
     assert_eq!(response.status, 200);
     assert_eq!(response.header("content-type"), Some("text/event-stream"));
     assert!(response.text().ends_with("data: [DONE]\n\n"));
     let events = events(&response.text());
-    let joined = |pointer: &str| -> String {
-        events
-            .iter()
-            .filter_map(|event| event.pointer(pointer)?.as_str())
-            .collect()
-    };
+    let joined =
+        |pointer: &str| -> String { events.iter().filter_map(|event| event.pointer(pointer)?.as_str()).collect() };
     assert_eq!(joined("/choices/0/delta/reasoning_content"), "hm");
     assert_eq!(joined("/choices/0/delta/content"), "Hello");
     assert_eq!(joined("/choices/0/delta/tool_calls/0/id"), "call_0_0");
-    assert_eq!(
-        joined("/choices/0/delta/tool_calls/0/function/name"),
-        "read"
-    );
-    assert_eq!(
-        joined("/choices/0/delta/tool_calls/0/function/arguments"),
-        r#"{"path":"ä.txt"}"#
-    );
+    assert_eq!(joined("/choices/0/delta/tool_calls/0/function/name"), "read");
+    assert_eq!(joined("/choices/0/delta/tool_calls/0/function/arguments"), r#"{"path":"ä.txt"}"#);
     assert_eq!(joined("/choices/0/finish_reason"), "tool_calls");
     let usage = &events.last().unwrap()["usage"];
     assert_eq!(usage["prompt_tokens"], 10);
@@ -55,11 +39,7 @@ fn an_openai_client_reads_text_calls_and_usage() {
 
 #[test]
 fn an_anthropic_client_reads_blocks_in_order() {
-    let answer = Answer::new()
-        .thinking("hm")
-        .text("Hello")
-        .tool_call("read", json!({"path": "a"}))
-        .stop(Stop::Length);
+    let answer = Answer::new().thinking("hm").text("Hello").tool_call("read", json!({"path": "a"})).stop(Stop::Length);
     let server = Server::start(Script::new(Wire::AnthropicMessages).reply(answer));
     let response = Client::connect(&server).post("/v1/messages?beta=true", &message("hi"));
     let events = events(&response.text());
@@ -67,9 +47,7 @@ fn an_anthropic_client_reads_blocks_in_order() {
         .iter()
         .map(|event| {
             let kind = event["type"].as_str().unwrap();
-            let inner = event["content_block"]["type"]
-                .as_str()
-                .or(event["delta"]["type"].as_str());
+            let inner = event["content_block"]["type"].as_str().or(event["delta"]["type"].as_str());
             match (event["index"].as_u64(), inner) {
                 (Some(index), Some(inner)) => format!("{index} {kind} {inner}"),
                 (Some(index), None) => format!("{index} {kind}"),
@@ -106,10 +84,7 @@ fn a_provider_error_has_the_wire_s_own_body_and_headers() {
     let server = Server::start(Script::any_wire().replies([limited(), limited()]));
     let mut client = Client::connect(&server);
     let openai = client.post("/v1/chat/completions", &chat("hi"));
-    assert_eq!(
-        (openai.status, openai.header("retry-after")),
-        (429, Some("2"))
-    );
+    assert_eq!((openai.status, openai.header("retry-after")), (429, Some("2")));
     let body: Value = serde_json::from_str(&openai.text()).unwrap();
     assert_eq!(body["error"]["message"], "slow down");
     let anthropic = client.post("/v1/messages", &message("hi"));
@@ -128,16 +103,7 @@ fn replies_go_out_in_order_and_conditional_ones_use_up_none() {
     let mut ask = |text: &str| -> String {
         let response = client.post("/v1/chat/completions", &chat(text));
         let contents = events(&response.text()).into_iter();
-        contents
-            .filter_map(|event| {
-                Some(
-                    event
-                        .pointer("/choices/0/delta/content")?
-                        .as_str()?
-                        .to_owned(),
-                )
-            })
-            .collect()
+        contents.filter_map(|event| Some(event.pointer("/choices/0/delta/content")?.as_str()?.to_owned())).collect()
     };
     let texts = ["a", "title?", "b", "c", "d"].map(&mut ask);
     assert_eq!(texts, ["one", "A title", "two", "more", "more"]);
@@ -166,27 +132,19 @@ fn what_follows_a_gate_waits_until_the_test_opens_it() {
     let server = Server::start(Script::new(Wire::OpenAiCompletions).reply(answer));
     let mut client = Client::connect(&server);
     client.send("/v1/chat/completions", &chat("hi").to_string());
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let pending = runtime.block_on(server.request(0));
     assert_eq!(pending.outcome, fake_llm::Outcome::Pending);
     gate.open();
     let response = client.receive();
     assert!(response.text().contains("after"));
-    assert_eq!(
-        runtime.block_on(server.finished(0)).outcome,
-        fake_llm::Outcome::Sent
-    );
+    assert_eq!(runtime.block_on(server.finished(0)).outcome, fake_llm::Outcome::Sent);
 }
 
 #[test]
 fn a_huge_answer_is_encoded_once_and_streamed_in_large_pieces() {
     let deltas = (0..50_000).map(|number| format!("{number} "));
-    let server = Server::start(
-        Script::new(Wire::OpenAiCompletions).otherwise(Answer::new().text_deltas(deltas)),
-    );
+    let server = Server::start(Script::new(Wire::OpenAiCompletions).otherwise(Answer::new().text_deltas(deltas)));
     let mut client = Client::connect(&server);
     let first = client.post("/v1/chat/completions", &chat("hi"));
     let second = client.post("/v1/chat/completions", &chat("hi"));

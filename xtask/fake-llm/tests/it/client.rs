@@ -35,12 +35,8 @@ impl Response {
 impl Client {
     pub(crate) fn connect(server: &Server) -> Self {
         let stream = TcpStream::connect(server.address()).unwrap();
-        stream
-            .set_read_timeout(Some(Duration::from_secs(10)))
-            .unwrap();
-        Self {
-            stream: BufReader::new(stream),
-        }
+        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        Self { stream: BufReader::new(stream) }
     }
 
     pub(crate) fn post(&mut self, path: &str, body: &Value) -> Response {
@@ -69,12 +65,7 @@ impl Client {
             };
             headers.push((name.to_owned(), value.to_owned()));
         }
-        let mut response = Response {
-            status,
-            headers,
-            chunks: Vec::new(),
-            end: Ok(()),
-        };
+        let mut response = Response { status, headers, chunks: Vec::new(), end: Ok(()) };
         response.end = self.body(&mut response);
         response
     }
@@ -100,9 +91,7 @@ impl Client {
                 return Ok(());
             }
             chunk.truncate(size);
-            response
-                .chunks
-                .push(String::from_utf8_lossy(&chunk).into_owned());
+            response.chunks.push(String::from_utf8_lossy(&chunk).into_owned());
         }
     }
 

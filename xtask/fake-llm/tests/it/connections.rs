@@ -7,11 +7,7 @@ use crate::client::{Client, chat};
 const PATH: &str = "/v1/chat/completions";
 
 fn server(reply: impl Into<Reply>) -> Server {
-    Server::start(
-        Script::new(Wire::OpenAiCompletions)
-            .reply(reply)
-            .otherwise("done"),
-    )
+    Server::start(Script::new(Wire::OpenAiCompletions).reply(reply).otherwise("done"))
 }
 
 #[test]
@@ -21,11 +17,8 @@ fn one_connection_carries_many_requests() {
     client.post(PATH, &chat("a"));
     client.post(PATH, &chat("b"));
     Client::connect(&server).post(PATH, &chat("c"));
-    let seen: Vec<(usize, usize)> = server
-        .requests()
-        .iter()
-        .map(|request| (request.index, request.connection))
-        .collect();
+    let seen: Vec<(usize, usize)> =
+        server.requests().iter().map(|request| (request.index, request.connection)).collect();
     assert_eq!(seen, [(0, 0), (1, 0), (2, 1)]);
 }
 
@@ -43,11 +36,7 @@ fn a_stream_can_break_off_with_a_close_or_a_reset() {
 
 #[test]
 fn a_length_can_promise_more_than_comes() {
-    let server = server(
-        Reply::raw(200, "text/plain", "abcdef")
-            .framing(Framing::ContentLength)
-            .cut_after_bytes(3),
-    );
+    let server = server(Reply::raw(200, "text/plain", "abcdef").framing(Framing::ContentLength).cut_after_bytes(3));
     let response = Client::connect(&server).post(PATH, &chat("hi"));
     assert_eq!(response.header("content-length"), Some("6"));
     assert!(response.end.is_err());
@@ -65,16 +54,10 @@ fn the_server_notices_that_the_client_left_an_open_stream() {
     let server = server(Reply::from(Answer::new().text("Hello")).end(End::StayOpen));
     let mut client = Client::connect(&server);
     client.send(PATH, &chat("hi").to_string());
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(server.request(0));
     drop(client);
-    assert_eq!(
-        runtime.block_on(server.finished(0)).outcome,
-        Outcome::ClientLeft
-    );
+    assert_eq!(runtime.block_on(server.finished(0)).outcome, Outcome::ClientLeft);
 }
 
 #[test]
@@ -92,10 +75,7 @@ fn dropping_the_server_ends_open_streams() {
     let server = server(Reply::from("Hello").end(End::StayOpen));
     let mut client = Client::connect(&server);
     client.send(PATH, &chat("hi").to_string());
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(server.request(0));
     drop(server);
     assert!(client.receive().end.is_err());

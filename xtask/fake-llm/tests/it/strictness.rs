@@ -11,10 +11,7 @@ fn problems_under(wire: Wire, rules: Rules, messages: Value) -> Vec<String> {
 
 fn problems_of(wire: Wire, rules: Rules, body: &Value) -> Vec<String> {
     let violations = wire.check_body(body, &rules);
-    violations
-        .into_iter()
-        .map(|found| format!("{}: {}", found.at, found.what))
-        .collect()
+    violations.into_iter().map(|found| format!("{}: {}", found.at, found.what)).collect()
 }
 
 fn openai(messages: Value) -> Vec<String> {
@@ -38,10 +35,8 @@ fn openai_result(id: &str) -> Value {
 }
 
 fn anthropic_call(ids: &[&str]) -> Value {
-    let calls: Vec<Value> = ids
-        .iter()
-        .map(|id| json!({"type": "tool_use", "id": id, "name": "read", "input": {}}))
-        .collect();
+    let calls: Vec<Value> =
+        ids.iter().map(|id| json!({"type": "tool_use", "id": id, "name": "read", "input": {}})).collect();
     json!({"role": "assistant", "content": calls})
 }
 
@@ -57,21 +52,10 @@ const NONE: [&str; 0] = [];
 
 #[test]
 fn openai_calls_and_results_must_pair_up() {
-    let fine = json!([
-        user(),
-        openai_call(&["a", "b"]),
-        openai_result("b"),
-        openai_result("a"),
-        user()
-    ]);
+    let fine = json!([user(), openai_call(&["a", "b"]), openai_result("b"), openai_result("a"), user()]);
     assert_eq!(openai(fine), NONE);
     assert_eq!(
-        openai(json!([
-            user(),
-            openai_call(&["a", "b"]),
-            openai_result("a"),
-            user()
-        ])),
+        openai(json!([user(), openai_call(&["a", "b"]), openai_result("a"), user()])),
         ["messages[3]: the call `b` before this has no result"]
     );
     assert_eq!(
@@ -83,23 +67,10 @@ fn openai_calls_and_results_must_pair_up() {
         ["messages[1]: a result for `a`, which the message before it does not call"]
     );
     assert_eq!(
-        openai(json!([
-            user(),
-            openai_call(&["a"]),
-            openai_result("a"),
-            openai_result("a")
-        ])),
+        openai(json!([user(), openai_call(&["a"]), openai_result("a"), openai_result("a")])),
         ["messages[3]: a second result for the call `a`"]
     );
-    assert_eq!(
-        openai(json!([
-            user(),
-            openai_call(&["a", "a"]),
-            openai_result("a")
-        ]))
-        .len(),
-        2
-    );
+    assert_eq!(openai(json!([user(), openai_call(&["a", "a"]), openai_result("a")])).len(), 2);
 }
 
 #[test]
@@ -108,24 +79,9 @@ fn anthropic_calls_and_results_must_pair_up() {
         let blocks: Vec<Value> = ids.iter().map(|id| anthropic_result(id)).collect();
         json!({"role": "user", "content": blocks})
     };
-    assert_eq!(
-        anthropic(json!([
-            user(),
-            anthropic_call(&["a", "b"]),
-            results(&["b", "a"])
-        ])),
-        NONE
-    );
+    assert_eq!(anthropic(json!([user(), anthropic_call(&["a", "b"]), results(&["b", "a"])])), NONE);
     // The service joins neighbours of one role, so results may be spread over two messages.
-    assert_eq!(
-        anthropic(json!([
-            user(),
-            anthropic_call(&["a", "b"]),
-            results(&["b"]),
-            results(&["a"])
-        ])),
-        NONE
-    );
+    assert_eq!(anthropic(json!([user(), anthropic_call(&["a", "b"]), results(&["b"]), results(&["a"])])), NONE);
     assert_eq!(
         anthropic(json!([user(), anthropic_call(&["a"]), user()])),
         ["messages[2]: the call `a` before this has no result"]
@@ -135,15 +91,10 @@ fn anthropic_calls_and_results_must_pair_up() {
         ["messages[1].content[0]: a result for `a`, which the message before it does not call"]
     );
     assert_eq!(
-        anthropic(json!([
-            user(),
-            anthropic_call(&["a"]),
-            results(&["a", "a"])
-        ])),
+        anthropic(json!([user(), anthropic_call(&["a"]), results(&["a", "a"])])),
         ["messages[2].content[1]: a second result for the call `a`"]
     );
-    let late =
-        json!({"role": "user", "content": [{"type": "text", "text": "x"}, anthropic_result("a")]});
+    let late = json!({"role": "user", "content": [{"type": "text", "text": "x"}, anthropic_result("a")]});
     assert_eq!(
         anthropic(json!([user(), anthropic_call(&["a"]), late]))[0],
         "messages[2].content[1]: a tool result after other content"
@@ -152,39 +103,19 @@ fn anthropic_calls_and_results_must_pair_up() {
 
 #[test]
 fn blocks_that_a_service_refuses_are_refused() {
-    let thinking =
-        json!({"role": "assistant", "content": [{"type": "thinking", "thinking": "hm"}]});
+    let thinking = json!({"role": "assistant", "content": [{"type": "thinking", "thinking": "hm"}]});
     assert_eq!(openai(json!([user(), thinking])).len(), 1);
     let unsigned = json!({"role": "assistant", "content": [{"type": "thinking", "thinking": "hm", "signature": ""}]});
     let messages = json!([user(), unsigned, user()]);
-    assert_eq!(
-        anthropic(messages.clone()),
-        ["messages[1].content[0]: a thinking block without its signature"]
-    );
-    let lenient = Rules {
-        signatures: Signatures::MayBeEmpty,
-        ..Rules::default()
-    };
-    assert_eq!(
-        problems_under(Wire::AnthropicMessages, lenient, messages),
-        NONE
-    );
-    assert_eq!(
-        anthropic(json!([{"role": "user", "content": [{"type": "text", "text": " "}]}])).len(),
-        1
-    );
+    assert_eq!(anthropic(messages.clone()), ["messages[1].content[0]: a thinking block without its signature"]);
+    let lenient = Rules { signatures: Signatures::MayBeEmpty, ..Rules::default() };
+    assert_eq!(problems_under(Wire::AnthropicMessages, lenient, messages), NONE);
+    assert_eq!(anthropic(json!([{"role": "user", "content": [{"type": "text", "text": " "}]}])).len(), 1);
     assert_eq!(anthropic(json!([{"role": "user", "content": []}])).len(), 1);
-    assert_eq!(
-        anthropic(json!([user(), {"role": "assistant", "content": "x"}])).len(),
-        1
-    );
+    assert_eq!(anthropic(json!([user(), {"role": "assistant", "content": "x"}])).len(), 1);
     let bmp = json!({"type": "image", "source": {"type": "base64", "media_type": "image/bmp", "data": "Qk0="}});
-    assert_eq!(
-        anthropic(json!([{"role": "user", "content": [bmp]}])).len(),
-        1
-    );
-    let broken =
-        json!({"id": "a", "type": "function", "function": {"name": "read", "arguments": "{\"pa"}});
+    assert_eq!(anthropic(json!([{"role": "user", "content": [bmp]}])).len(), 1);
+    let broken = json!({"id": "a", "type": "function", "function": {"name": "read", "arguments": "{\"pa"}});
     let call = json!({"role": "assistant", "tool_calls": [broken]});
     assert_eq!(
         openai(json!([user(), call, openai_result("a")])),
@@ -194,16 +125,10 @@ fn blocks_that_a_service_refuses_are_refused() {
 
 #[test]
 fn the_switches_switch() {
-    let strict_turns = Rules {
-        alternation: Alternation::Strict,
-        ..Rules::default()
-    };
+    let strict_turns = Rules { alternation: Alternation::Strict, ..Rules::default() };
     let two_users = json!([user(), user()]);
     for wire in [Wire::OpenAiCompletions, Wire::AnthropicMessages] {
-        assert_eq!(
-            problems_under(wire, Rules::default(), two_users.clone()),
-            NONE
-        );
+        assert_eq!(problems_under(wire, Rules::default(), two_users.clone()), NONE);
         assert_eq!(
             problems_under(wire, strict_turns, two_users.clone()),
             ["messages[1]: two `user` messages in a row"]
@@ -211,36 +136,18 @@ fn the_switches_switch() {
     }
 
     let late_system = json!([user(), {"role": "system", "content": "x"}, user()]);
-    assert_eq!(
-        openai(late_system.clone()),
-        ["messages[1]: a system message after the first turn"]
-    );
-    let later_allowed = Rules {
-        later_system: LaterSystem::Allowed,
-        ..Rules::default()
-    };
-    assert_eq!(
-        problems_under(Wire::OpenAiCompletions, later_allowed, late_system),
-        NONE
-    );
+    assert_eq!(openai(late_system.clone()), ["messages[1]: a system message after the first turn"]);
+    let later_allowed = Rules { later_system: LaterSystem::Allowed, ..Rules::default() };
+    assert_eq!(problems_under(Wire::OpenAiCompletions, later_allowed, late_system), NONE);
 
-    let known_only = Rules {
-        unknown_fields: UnknownFields::Refused,
-        ..Rules::default()
-    };
+    let known_only = Rules { unknown_fields: UnknownFields::Refused, ..Rules::default() };
     let mut body = chat("hi");
     body["top_k"] = json!(3);
     body["messages"][0]["timestamp"] = json!(1);
-    assert_eq!(
-        problems_of(Wire::OpenAiCompletions, Rules::default(), &body),
-        NONE
-    );
+    assert_eq!(problems_of(Wire::OpenAiCompletions, Rules::default(), &body), NONE);
     assert_eq!(
         problems_of(Wire::OpenAiCompletions, known_only, &body),
-        [
-            "body: unknown field `top_k`",
-            "messages[0]: unknown field `timestamp`"
-        ]
+        ["body: unknown field `top_k`", "messages[0]: unknown field `timestamp`"]
     );
 }
 
@@ -259,10 +166,7 @@ fn tools_must_be_declared_as_the_service_wants_them() {
     );
     let mut body = json!({"model": "m", "stream": true, "max_tokens": 1, "messages": [user()]});
     body["tools"] = json!([{"name": "a", "input_schema": {"type": "string"}}]);
-    assert_eq!(
-        problems_of(Wire::AnthropicMessages, Rules::default(), &body).len(),
-        1
-    );
+    assert_eq!(problems_of(Wire::AnthropicMessages, Rules::default(), &body).len(), 1);
     let marked: Vec<Value> = (0..5)
         .map(|number| json!({"name": format!("t{number}"), "input_schema": {"type": "object"}, "cache_control": {"type": "ephemeral"}}))
         .collect();
@@ -280,11 +184,7 @@ fn a_refused_request_gets_status_400_and_says_why() {
     body["messages"] = json!([user(), openai_result("a")]);
     let response = Client::connect(&server).post("/v1/chat/completions", &body);
     assert_eq!(response.status, 400);
-    assert!(
-        response
-            .text()
-            .contains("which the message before it does not call")
-    );
+    assert!(response.text().contains("which the message before it does not call"));
     assert_eq!(server.take_violations().len(), 1);
     assert_eq!(server.remaining(), 1);
 }
