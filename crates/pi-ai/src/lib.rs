@@ -10,6 +10,7 @@ pub mod json;
 pub mod message;
 pub mod model;
 pub mod options;
+pub mod schema;
 pub mod secret;
 pub mod stream;
 #[doc(hidden)]

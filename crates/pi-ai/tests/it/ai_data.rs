@@ -25,3 +25,8 @@ fn broken_string_literals_are_repaired() {
 fn halves_of_surrogate_pairs_are_dropped() {
     check("surrogates");
 }
+
+#[test]
+fn arguments_are_coerced_or_refused() {
+    check("validate_arguments");
+}

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::json::{StreamingJson, from_str_lenient, from_str_repaired, parse_arguments};
+use crate::schema::validate_arguments;
 
 /// What this crate makes of `input`, a case of the file `file_stem`; `None` when there is no runner for that file.
 pub fn run(file_stem: &str, input: &Value) -> Option<Value> {
@@ -10,6 +11,7 @@ pub fn run(file_stem: &str, input: &Value) -> Option<Value> {
         "json_repair" => json_repair(input),
         "streaming_json" => streaming_json(input),
         "surrogates" => surrogates(input),
+        "validate_arguments" => validate(input),
         _ => None,
     }
 }
@@ -55,4 +57,14 @@ fn surrogates(input: &Value) -> Option<Value> {
     let escapes: String = units.map(|unit| Some(format!("\\u{:04x}", unit.as_u64()?))).collect::<Option<_>>()?;
     let text: String = from_str_lenient(&format!("\"{escapes}\"")).ok()?;
     Some(json!({ "text": text }))
+}
+
+fn validate(input: &Value) -> Option<Value> {
+    Some(match validate_arguments(&input["parameters"], "tool", input["arguments"].as_object()?) {
+        Ok(value) => json!({ "value": value }),
+        Err(error) => {
+            let paths: Vec<String> = error.issues().iter().map(|issue| issue.path.to_string()).collect();
+            json!({ "error_paths": paths })
+        }
+    })
 }
