@@ -22,7 +22,10 @@ enum Runner {
 
 /// The areas and what runs them. The runners live in the crate whose behaviour they show, so that
 /// `cargo test` runs the same code on the project's own copies of the vectors.
-const RUNNERS: &[(&str, Runner)] = &[("ai_data", Runner::Blocking(pi_ai::testing::conformance::ai_data::run))];
+const RUNNERS: &[(&str, Runner)] = &[
+    ("ai_data", Runner::Blocking(pi_ai::testing::conformance::ai_data::run)),
+    ("transcript", Runner::Blocking(pi_ai::testing::conformance::transcript::run)),
+];
 
 pub(crate) fn command() -> Command {
     Command::new("conformance")

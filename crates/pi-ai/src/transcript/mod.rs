@@ -19,6 +19,8 @@
 mod render;
 mod state;
 
+use std::collections::HashSet;
+
 use indexmap::IndexMap;
 
 pub use render::{render_full, render_update};
@@ -92,10 +94,7 @@ pub fn declared_tools<T: TranscriptItem>(messages: &[T]) -> Vec<ToolDeclaration>
 /// Whether tools were ever taken away or declared again after the leading system message: such a history cannot be
 /// told by additions alone.
 pub fn has_non_additive_tool_changes<T: TranscriptItem>(messages: &[T]) -> bool {
-    let mut known = std::collections::HashSet::new();
-    systems(messages).any(|message| {
-        !message.tools_removed.is_empty() || message.tools_added.iter().any(|tool| !known.insert(&tool.name))
-    })
+    systems_up_to_last_non_additive_change(messages) > 0
 }
 
 /// What has to be announced for one tool set to become another.
@@ -188,21 +187,39 @@ pub struct ResolvedTools {
 
 /// Decides where a request says its tools.
 ///
-/// A wire that can express all changes says everything in place. One that can express additions lists the leading
-/// message's tools, as long as the history has nothing but additions; all others list the current tools.
+/// A wire that can express all changes says everything in place. One that can express additions lists what held after
+/// the last change that is no addition, and says what came later in place: so the list (and a prompt cached behind it)
+/// changes once per removal, not with every later addition. All others list the current tools.
 pub fn resolve_tools<T: TranscriptItem>(messages: &[T], support: ToolChangeSupport) -> ResolvedTools {
     match support {
         ToolChangeSupport::Changes => ResolvedTools::default(),
-        ToolChangeSupport::Additions if !has_non_additive_tool_changes(messages) => {
-            match initial_system_message(messages) {
-                Some(head) => ResolvedTools { request_tools: head.tools_added.clone(), folded_system_messages: 1 },
-                None => ResolvedTools::default(),
+        ToolChangeSupport::Additions => {
+            let leading = usize::from(initial_system_message(messages).is_some());
+            let folded = systems_up_to_last_non_additive_change(messages).max(leading);
+            let mut state = TranscriptState::default();
+            for message in systems(messages).take(folded) {
+                state.push_system(message);
             }
+            ResolvedTools { request_tools: state.tools().cloned().collect(), folded_system_messages: folded }
         }
-        ToolChangeSupport::Additions | ToolChangeSupport::None => {
+        ToolChangeSupport::None => {
             ResolvedTools { request_tools: current_tools(messages), folded_system_messages: systems(messages).count() }
         }
     }
+}
+
+/// How many system messages there are up to and with the last one that takes a tool away or declares one again.
+fn systems_up_to_last_non_additive_change<T: TranscriptItem>(messages: &[T]) -> usize {
+    let mut known = HashSet::new();
+    let mut last = 0;
+    for (index, message) in systems(messages).enumerate() {
+        // Every name counts, also after a repetition: later messages may repeat it again.
+        let repeats = message.tools_added.iter().filter(|tool| !known.insert(&tool.name)).count();
+        if repeats > 0 || !message.tools_removed.is_empty() {
+            last = index + 1;
+        }
+    }
+    last
 }
 
 fn systems<T: TranscriptItem>(messages: &[T]) -> impl Iterator<Item = &SystemMessage> {

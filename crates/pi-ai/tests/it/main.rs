@@ -5,3 +5,4 @@
 mod ai_data;
 mod fuzz;
 mod streaming_json;
+mod transcript;

@@ -4,3 +4,4 @@
 //! `cargo xtask conformance` share them.
 
 pub mod ai_data;
+pub mod transcript;
