@@ -1,1 +1,2 @@
+//! The `pi` program.
 fn main() {}
