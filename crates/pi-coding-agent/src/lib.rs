@@ -1,5 +1,10 @@
 //! The coding agent: settings and resources, tools, sessions, extensions, the SDK and the `pi` binary.
+#![forbid(unsafe_code)]
 
+#[cfg(feature = "cli")]
+pub mod cli;
+pub mod modes;
 pub mod resources;
 #[doc(hidden)]
 pub mod testing;
+pub mod tool_selection;

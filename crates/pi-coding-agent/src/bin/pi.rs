@@ -1,2 +1,3 @@
 //! The `pi` program.
+
 fn main() {}

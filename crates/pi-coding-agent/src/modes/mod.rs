@@ -1,0 +1,3 @@
+//! Consumers of a session's events: what a person or a program gets to see.
+
+pub mod print;
