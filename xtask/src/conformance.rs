@@ -10,7 +10,7 @@ use pi_ai::testing::expect::Comparer;
 use pi_ai::testing::vectors::{self, Vector};
 use serde_json::Value;
 
-use crate::{Error, Outcome};
+use xtask::{Error, Outcome};
 
 /// Turns a case's input into the value that is compared; `None` when it does not know the file.
 #[derive(Clone, Copy)]

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use clap::{Arg, ArgMatches, Command};
 
-use crate::bench::measure::children_cpu;
-use crate::workspace;
-use crate::{Error, Outcome};
+use xtask::measure::children_cpu;
+use xtask::workspace;
+use xtask::{Error, Outcome};
 
 pub(crate) fn command() -> Command {
     Command::new("costs")

@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde::Deserialize;
 
-use crate::workspace::{self, Package};
-use crate::{Error, Outcome};
+use xtask::workspace::{self, Package};
+use xtask::{Error, Outcome};
 
 /// The feature that the manifest format itself gives a meaning.
 const DEFAULT: &str = "default";

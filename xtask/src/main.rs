@@ -5,21 +5,11 @@ mod conformance;
 mod costs;
 mod features;
 mod picture;
-mod workspace;
 
 use std::process::ExitCode;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
-
-/// How a task ends: in order, or with something that the caller must see in the exit code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Outcome {
-    Fine,
-    Failed,
-}
-
-/// What keeps a task from being done at all.
-type Error = Box<dyn std::error::Error + Send + Sync>;
+use xtask::{Error, Outcome};
 
 fn main() -> ExitCode {
     let matches = command().get_matches();

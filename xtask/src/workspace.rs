@@ -10,53 +10,65 @@ use serde_json::Value;
 use crate::Error;
 
 /// The root of the workspace.
-pub(crate) fn root() -> &'static Path {
+pub fn root() -> &'static Path {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
     manifest.parent().unwrap_or(manifest)
 }
 
 /// A `cargo` command that runs in the root, with the `cargo` that runs us.
-pub(crate) fn cargo() -> Command {
+pub fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
     command
 }
 
 /// Where build products go.
-pub(crate) fn target_dir() -> Result<PathBuf, Error> {
+///
+/// # Errors
+///
+/// As [`metadata`].
+pub fn target_dir() -> Result<PathBuf, Error> {
     Ok(metadata()?.target_directory)
 }
 
 /// A package of the workspace, as `cargo metadata` shows it.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Package {
-    pub(crate) name: String,
-    pub(crate) manifest_path: PathBuf,
+pub struct Package {
+    /// Its name.
+    pub name: String,
+    /// Where its manifest is.
+    pub manifest_path: PathBuf,
     /// `None` for published packages, an empty list for those that are not.
-    pub(crate) publish: Option<Vec<String>>,
+    pub publish: Option<Vec<String>>,
     /// Each feature and what it turns on.
-    pub(crate) features: BTreeMap<String, Vec<String>>,
+    pub features: BTreeMap<String, Vec<String>>,
     /// `[package.metadata]`.
     #[serde(default)]
-    pub(crate) metadata: Value,
+    pub metadata: Value,
 }
 
 impl Package {
     /// Whether the package goes to a registry.
-    pub(crate) fn is_published(&self) -> bool {
+    pub fn is_published(&self) -> bool {
         self.publish.is_none()
     }
 }
 
 /// What `cargo metadata` says, as far as it is used here.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Metadata {
-    pub(crate) packages: Vec<Package>,
-    pub(crate) target_directory: PathBuf,
+pub struct Metadata {
+    /// The members of the workspace.
+    pub packages: Vec<Package>,
+    /// Where build products go.
+    pub target_directory: PathBuf,
 }
 
 /// Asks `cargo` for the workspace's packages.
-pub(crate) fn metadata() -> Result<Metadata, Error> {
+///
+/// # Errors
+///
+/// When `cargo metadata` fails, with what it said.
+pub fn metadata() -> Result<Metadata, Error> {
     let arguments = ["metadata", "--format-version", "1", "--no-deps", "--offline"];
     let output = cargo().args(arguments).output()?;
     if !output.status.success() {

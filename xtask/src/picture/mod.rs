@@ -8,8 +8,8 @@ use std::process::{Command as Process, Stdio};
 
 use clap::{Arg, ArgMatches, Command};
 
-use crate::workspace;
-use crate::{Error, Outcome};
+use xtask::workspace;
+use xtask::{Error, Outcome};
 
 /// The question in the picture: the first one a newcomer would ask of this folder.
 const QUESTION: &str = "Which crates does this workspace have, and what does each do?";

@@ -7,7 +7,7 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 use crate::Error;
 
 /// CPU time of the calling thread so far.
-pub(crate) fn thread_cpu() -> Duration {
+pub fn thread_cpu() -> Duration {
     duration(clock_gettime(ClockId::ThreadCPUTime))
 }
 
@@ -18,7 +18,11 @@ fn duration(time: Timespec) -> Duration {
 }
 
 /// CPU time of all child processes that have ended, and of theirs, so far. To a hundredth of a second.
-pub(crate) fn children_cpu() -> Result<Duration, Error> {
+///
+/// # Errors
+///
+/// Where there is no `/proc`.
+pub fn children_cpu() -> Result<Duration, Error> {
     let stat = std::fs::read_to_string("/proc/self/stat")
         .map_err(|error| format!("/proc/self/stat (CPU time of children is only read on Linux): {error}"))?;
     // The second field is the program's name in parentheses, which may hold spaces.
@@ -29,13 +33,13 @@ pub(crate) fn children_cpu() -> Result<Duration, Error> {
 }
 
 /// The median of an odd number of runs, or the upper one of two.
-pub(crate) fn median(mut values: Vec<f64>) -> f64 {
+pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
 /// The median of `runs` runs, in nanoseconds of this thread's CPU time per unit of work.
-pub(crate) fn nanos_per(runs: usize, units: usize, mut work: impl FnMut()) -> f64 {
+pub fn nanos_per(runs: usize, units: usize, mut work: impl FnMut()) -> f64 {
     let timed = |work: &mut dyn FnMut()| {
         let start = thread_cpu();
         work();

@@ -6,9 +6,11 @@ use pi_ai::transcript::TranscriptState;
 use pi_ai::{Message, SystemMessage, ToolDeclaration};
 use serde_json::json;
 
-use super::measure::{median, nanos_per};
-use super::{Finding, Goal, Row, Size};
-use crate::Error;
+use xtask::Error;
+use xtask::measure::{median, nanos_per};
+use xtask::row::{Goal, Row};
+
+use crate::{Finding, Size};
 
 /// Appends per timed run.
 const APPENDS: usize = 2_000;

@@ -4,7 +4,7 @@ use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 /// One figure of a bench.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Row {
+pub struct Row {
     name: String,
     value: f64,
     unit: &'static str,
@@ -14,28 +14,27 @@ pub(crate) struct Row {
 
 /// What a figure must reach.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Goal {
+pub enum Goal {
     /// The ratio to the floor, at most.
     Ratio(f64),
     /// The value itself, at most, in the row's unit.
-    #[cfg_attr(not(test), expect(dead_code, reason = "no bench with a goal of its own unit has landed yet"))]
     Value(f64),
 }
 
 impl Row {
     /// A figure without floor and goal. Names are `topic.what`, so that each can be found.
-    pub(crate) fn new(name: impl Into<String>, value: f64, unit: &'static str) -> Self {
+    pub fn new(name: impl Into<String>, value: f64, unit: &'static str) -> Self {
         Self { name: name.into(), value, unit, floor: None, goal: None }
     }
 
     /// Sets what the figure is held against, in the same unit.
-    pub(crate) fn floor(mut self, floor: f64) -> Self {
+    pub fn floor(mut self, floor: f64) -> Self {
         self.floor = Some(floor);
         self
     }
 
     /// Sets what it must reach.
-    pub(crate) fn goal(mut self, goal: Goal) -> Self {
+    pub fn goal(mut self, goal: Goal) -> Self {
         self.goal = Some(goal);
         self
     }
@@ -45,7 +44,7 @@ impl Row {
     }
 
     /// Whether the goal is reached; `None` without one.
-    pub(crate) fn holds(&self) -> Option<bool> {
+    pub fn holds(&self) -> Option<bool> {
         match self.goal? {
             Goal::Ratio(most) => Some(self.ratio()? <= most),
             Goal::Value(most) => Some(self.value <= most),
@@ -75,7 +74,7 @@ impl Serialize for Row {
 }
 
 /// The rows as an aligned table.
-pub(crate) fn table(rows: &[Row]) -> String {
+pub fn table(rows: &[Row]) -> String {
     let head = ["name", "value", "unit", "floor", "ratio", "goal", "holds"].map(str::to_owned);
     let mut lines = vec![head];
     lines.extend(rows.iter().map(|row| {

@@ -1,21 +1,17 @@
-//! `cargo xtask bench`: each bench answers one question and holds its figure against a floor measured in the same run.
+//! The benches of `cargo xtask bench`: each answers one question and holds its figure against a floor measured in the
+//! same run.
 //!
 //! A topic is one file with one function that returns its rows, and a line in [`BENCHES`]. Figures are CPU time, or a
 //! ratio to a floor, and medians of several runs: the machines that run this are shared, and wall time there says more
 //! about the neighbours than about the code.
 
-pub(crate) mod measure;
-mod row;
 mod transcript;
 
-use std::process::Command as Process;
+use std::process::ExitCode;
 
-use clap::{Arg, ArgAction, ArgMatches, Command};
-
-pub(crate) use row::{Goal, Row};
-
-use crate::workspace;
-use crate::{Error, Outcome};
+use clap::{Arg, ArgAction, Command};
+use xtask::row::{self, Row};
+use xtask::{Error, Outcome, workspace};
 
 /// One topic: a name for the command line, what it asks, and the function that answers.
 struct Bench {
@@ -32,7 +28,7 @@ const BENCHES: &[Bench] = &[Bench {
 
 /// How large the inputs are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Size {
+enum Size {
     /// All benches together take less than ten minutes on two cores.
     Usual,
     /// Larger inputs and more runs.
@@ -41,7 +37,7 @@ pub(crate) enum Size {
 
 impl Size {
     /// One of two numbers.
-    pub(crate) fn pick(self, usual: usize, full: usize) -> usize {
+    fn pick(self, usual: usize, full: usize) -> usize {
         match self {
             Self::Usual => usual,
             Self::Full => full,
@@ -51,7 +47,7 @@ impl Size {
 
 /// What a bench found: a row, or why there is none.
 #[derive(Debug)]
-pub(crate) enum Finding {
+enum Finding {
     Row(Row),
     /// The row of this name is left out: what is missing on this machine.
     #[expect(dead_code, reason = "no bench that needs something of the machine has landed yet")]
@@ -61,31 +57,39 @@ pub(crate) enum Finding {
     },
 }
 
-pub(crate) fn command() -> Command {
-    let topics: Vec<String> = BENCHES.iter().map(|bench| format!("  {:<12} {}", bench.name, bench.asks)).collect();
-    Command::new("bench")
-        .about("Runs the benches, prints a table and writes target/bench.json")
-        .long_about(
-            "Runs the benches, prints a table and writes target/bench.json, a list of {name, value, unit, floor, \
-             ratio, goal, holds}. The ratio is value to floor, the floor is measured in the same run.\n\nBenches only \
-             make sense in a release build: started in another one, the command runs itself again with `cargo run \
-             --release --package xtask`.",
-        )
-        .after_help(format!("Benches:\n{}", topics.join("\n")))
-        .arg(Arg::new("name").value_name("NAME").help("Run only the benches whose name begins so"))
-        .arg(Arg::new("full").long("full").action(ArgAction::SetTrue).help("Larger inputs"))
-}
-
-pub(crate) fn run(matches: &ArgMatches) -> Result<Outcome, Error> {
+fn main() -> ExitCode {
+    let matches = command().get_matches();
+    if matches.get_flag("list") {
+        BENCHES.iter().for_each(|bench| println!("{:<12} {}", bench.name, bench.asks));
+        return ExitCode::SUCCESS;
+    }
     let name = matches.get_one::<String>("name").map_or("", String::as_str);
     let size = if matches.get_flag("full") { Size::Full } else { Size::Usual };
+    match run(name, size) {
+        Ok(Outcome::Fine) => ExitCode::SUCCESS,
+        Ok(Outcome::Failed) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn command() -> Command {
+    Command::new("figures")
+        .arg(Arg::new("name"))
+        .arg(Arg::new("full").long("full").action(ArgAction::SetTrue))
+        .arg(Arg::new("list").long("list").action(ArgAction::SetTrue))
+        // `cargo bench` passes this to every bench.
+        .arg(Arg::new("bench").long("bench").action(ArgAction::SetTrue).hide(true))
+}
+
+/// Runs the benches whose name begins with `name`. Fails when a goal is missed.
+fn run(name: &str, size: Size) -> Result<Outcome, Error> {
     let chosen: Vec<&Bench> = BENCHES.iter().filter(|bench| bench.name.starts_with(name)).collect();
     if chosen.is_empty() {
         let known: Vec<&str> = BENCHES.iter().map(|bench| bench.name).collect();
         return Err(format!("no bench begins with `{name}`; there are: {}", known.join(", ")).into());
-    }
-    if cfg!(debug_assertions) {
-        return run_in_release(name, size);
     }
     let mut rows = Vec::new();
     let mut left_out = Vec::new();
@@ -107,16 +111,4 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<Outcome, Error> {
     println!("wrote {}", path.display());
     let missed = rows.iter().any(|row| row.holds() == Some(false));
     Ok(if missed { Outcome::Failed } else { Outcome::Fine })
-}
-
-fn run_in_release(name: &str, size: Size) -> Result<Outcome, Error> {
-    let mut command: Process = workspace::cargo();
-    command.args(["run", "--quiet", "--release", "--package", "xtask", "--", "bench"]);
-    if !name.is_empty() {
-        command.arg(name);
-    }
-    if size == Size::Full {
-        command.arg("--full");
-    }
-    Ok(if command.status()?.success() { Outcome::Fine } else { Outcome::Failed })
 }
