@@ -88,6 +88,20 @@ impl ProviderError {
         self
     }
 
+    /// Adds what the provider sent in the middle of an answer.
+    #[must_use]
+    pub fn with_body(mut self, body: impl Into<String>) -> Self {
+        Arc::make_mut(&mut self.0).body = Some(body.into());
+        self
+    }
+
+    /// The same failure with another message.
+    #[must_use]
+    pub fn with_message(mut self, message: impl Into<String>) -> Self {
+        Arc::make_mut(&mut self.0).message = message.into();
+        self
+    }
+
     /// Adds how long the provider asks to wait.
     #[must_use]
     pub fn with_retry_after(mut self, delay: Duration) -> Self {
@@ -127,7 +141,7 @@ impl ProviderError {
         &self.0.headers
     }
 
-    /// The response's body, when there was one.
+    /// What the provider sent: the response's body, or the event that carried the failure.
     pub fn body(&self) -> Option<&str> {
         self.0.body.as_deref()
     }

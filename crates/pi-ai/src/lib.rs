@@ -10,6 +10,7 @@ pub mod json;
 pub mod message;
 pub mod model;
 pub mod options;
+pub mod recovery;
 pub mod schema;
 pub mod secret;
 pub mod stream;

@@ -74,6 +74,7 @@ impl Usage {
         cost.cache_write = (rates.cache_write * short_writes as f64 + 2.0 * rates.input * long_writes as f64) / million;
         if cost.total_from_provider != Some(true) {
             cost.total = cost.input + cost.output + cost.cache_read + cost.cache_write;
+            cost.total_from_provider = Some(false);
         }
     }
 

@@ -6,9 +6,16 @@
 //! An application adds a protocol in one of two ways: as a [`Wire`], when it is HTTP with a streamed body, so that
 //! transport, timeouts, retry and hooks come for nothing; or as a whole [`Api`], when it is anything else.
 
+pub mod budget;
+pub mod errors;
+pub(crate) mod phrases;
+mod reader;
+pub mod retry;
 pub mod sse;
 
 use std::sync::Arc;
+
+pub use reader::{BodyReader, Progress};
 
 use crate::{
     context::TranscriptContext,

@@ -30,3 +30,32 @@ fn halves_of_surrogate_pairs_are_dropped() {
 fn arguments_are_coerced_or_refused() {
     check("validate_arguments");
 }
+
+#[test]
+fn overflow_is_told_by_words_and_counts() {
+    check("overflow");
+    check("recoverable_length");
+}
+
+#[test]
+fn failures_that_may_pass_are_tried_again() {
+    check("retryable");
+    check("retry_delay");
+    check("retry_call");
+}
+
+#[test]
+fn thinking_levels_are_clamped_to_what_a_model_supports() {
+    check("thinking_levels");
+}
+
+#[test]
+fn limits_leave_room_for_the_answer() {
+    check("max_tokens_clamp");
+    check("thinking_budget");
+}
+
+#[test]
+fn usage_is_priced() {
+    check("cost");
+}
