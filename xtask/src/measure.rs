@@ -32,6 +32,14 @@ pub fn children_cpu() -> Result<Duration, Error> {
     Ok(Duration::from_millis((user + system) * 10))
 }
 
+/// The most memory that a running process has had, in bytes. `None` when it is gone, or where there is no `/proc`.
+pub fn peak_memory_of(process: u32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes * 1024)
+}
+
 /// The median of an odd number of runs, or the upper one of two.
 pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
@@ -56,6 +64,13 @@ mod tests {
     fn the_median_is_the_middle_one() {
         assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
         assert_eq!(median(vec![4.0, 1.0]), 4.0);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_process_tells_its_peak_memory() {
+        assert!(peak_memory_of(std::process::id()).is_some_and(|bytes| bytes > 100_000));
+        assert_eq!(peak_memory_of(u32::MAX), None);
     }
 
     #[test]

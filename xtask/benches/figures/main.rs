@@ -5,6 +5,8 @@
 //! ratio to a floor, and medians of several runs: the machines that run this are shared, and wall time there says more
 //! about the neighbours than about the code.
 
+mod program;
+mod start;
 mod transcript;
 
 use std::process::ExitCode;
@@ -20,11 +22,18 @@ struct Bench {
     run: fn(Size) -> Result<Vec<Finding>, Error>,
 }
 
-const BENCHES: &[Bench] = &[Bench {
-    name: "transcript",
-    asks: "Does appending to a transcript, and reading its prompt and tools, cost the same at any length?",
-    run: transcript::run,
-}];
+const BENCHES: &[Bench] = &[
+    Bench {
+        name: "start",
+        asks: "How long from the start of `pi -p` to the first byte of its request, against a bare program?",
+        run: start::run,
+    },
+    Bench {
+        name: "transcript",
+        asks: "Does appending to a transcript, and reading its prompt and tools, cost the same at any length?",
+        run: transcript::run,
+    },
+];
 
 /// How large the inputs are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
