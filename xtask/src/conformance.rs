@@ -8,6 +8,7 @@ use clap::{Arg, ArgMatches, Command, value_parser};
 use futures::future::BoxFuture;
 use pi_ai::testing::expect::Comparer;
 use pi_ai::testing::vectors::{self, Vector};
+use pi_coding_agent::testing::conformance::tools;
 use serde_json::Value;
 
 use xtask::{Error, Outcome};
@@ -16,7 +17,6 @@ use xtask::{Error, Outcome};
 #[derive(Clone, Copy)]
 enum Runner {
     Blocking(fn(&str, &Value) -> Option<Value>),
-    #[cfg_attr(not(test), expect(dead_code, reason = "no area with an async runner has landed yet"))]
     Async(for<'a> fn(&'a str, &'a Value) -> BoxFuture<'a, Option<Value>>),
 }
 
@@ -24,6 +24,7 @@ enum Runner {
 /// `cargo test` runs the same code on the project's own copies of the vectors.
 const RUNNERS: &[(&str, Runner)] = &[
     ("ai_data", Runner::Blocking(pi_ai::testing::conformance::ai_data::run)),
+    ("tools", Runner::Async(|file_stem, input| Box::pin(tools::run(file_stem, input)))),
     ("transcript", Runner::Blocking(pi_ai::testing::conformance::transcript::run)),
 ];
 

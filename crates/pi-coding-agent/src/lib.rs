@@ -8,3 +8,5 @@ pub mod resources;
 #[doc(hidden)]
 pub mod testing;
 pub mod tool_selection;
+pub mod tools;
+pub mod workspace;

@@ -1,3 +1,4 @@
 //! The crate's integration tests: one binary, one module per subject.
 
 mod conformance_resources;
+mod conformance_tools;

@@ -4,3 +4,4 @@
 //! `cargo xtask conformance` share them.
 
 pub mod resources;
+pub mod tools;

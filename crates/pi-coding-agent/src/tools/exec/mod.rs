@@ -1,0 +1,10 @@
+//! Running commands for tools and for people: output, updates, and what a result says.
+
+mod accumulator;
+mod clean;
+mod report;
+mod run;
+
+pub(crate) use accumulator::{FullOutput, OutputAccumulator, Snapshot};
+pub(crate) use report::{add_paragraph, exit_line, shown_output, survivors_line};
+pub(crate) use run::{Execution, Watch, execute};

@@ -1,0 +1,21 @@
+//! The tools of a coding agent: read, write, edit, bash, grep, find and ls.
+//!
+//! Each tool is one file. They reach the world only through a [`Workspace`](crate::workspace::Workspace), so
+//! that a host can point them elsewhere.
+
+pub mod bash;
+pub mod builtin;
+mod declare;
+pub mod edit;
+mod exec;
+mod file_error;
+pub mod ls;
+pub mod mutation_queue;
+pub mod paths;
+pub mod read;
+pub mod session_facts;
+pub mod truncate;
+pub mod user_bash;
+pub mod write;
+
+pub use file_error::FileError;

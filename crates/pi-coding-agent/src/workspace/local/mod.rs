@@ -1,0 +1,97 @@
+//! This machine as a workspace: its files, its shell, and limits to both where they are asked for.
+
+mod files;
+mod shell;
+#[cfg(not(unix))]
+#[path = "portable.rs"]
+mod system;
+#[cfg(unix)]
+#[path = "unix/mod.rs"]
+mod system;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::{Files, NoSearch, Workspace};
+
+pub use files::LocalFiles;
+pub use system::LocalProcesses;
+
+/// Environment variables by name.
+pub type Environment = BTreeMap<OsString, OsString>;
+
+/// Which files of this machine may be reached.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Access {
+    /// All that the user may reach.
+    #[default]
+    Unrestricted,
+    /// Only what the confinement lets through.
+    Confined(Confinement),
+}
+
+/// A limit on files: it holds for the real place of a file, whatever links lead there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Confinement {
+    /// What may be read.
+    pub read: ReadScope,
+    /// Directories (absolute paths) below which files may be written, and read.
+    pub roots: Vec<PathBuf>,
+}
+
+/// What a confinement lets through for reading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadScope {
+    /// Everything.
+    Anywhere,
+    /// Only what is below the roots.
+    Roots,
+}
+
+impl Confinement {
+    /// A jail: nothing outside `root` is read or written.
+    #[must_use]
+    pub fn jail(root: impl Into<PathBuf>) -> Self {
+        Self { read: ReadScope::Roots, roots: vec![root.into()] }
+    }
+}
+
+/// How to reach this machine. Nothing here is read from the process's own surroundings.
+#[derive(Clone, Debug, Default)]
+pub struct LocalOptions {
+    /// The working directory, an absolute path.
+    pub cwd: PathBuf,
+    /// What `~` means.
+    pub home: Option<PathBuf>,
+    /// Where files for large outputs go.
+    pub temp_dir: PathBuf,
+    /// Which files may be reached.
+    pub access: Access,
+    /// How commands run.
+    pub processes: ProcessOptions,
+}
+
+/// How commands run on this machine.
+#[derive(Clone, Debug, Default)]
+pub struct ProcessOptions {
+    /// Their environment.
+    pub environment: Environment,
+    /// The shell instead of bash.
+    pub shell: Option<PathBuf>,
+    /// A directory of our own programs, put in front of their `PATH`.
+    pub bin_dir: Option<PathBuf>,
+}
+
+/// This machine as a workspace.
+#[must_use]
+pub fn local_workspace(options: LocalOptions) -> Workspace {
+    let files: Arc<dyn Files> = Arc::new(LocalFiles::new(options.access, options.temp_dir));
+    let processes = Arc::new(LocalProcesses::new(options.processes));
+    let workspace = Workspace::new(options.cwd, files, Arc::new(NoSearch), processes);
+    match options.home {
+        Some(home) => workspace.with_home(home),
+        None => workspace,
+    }
+}

@@ -1,0 +1,350 @@
+//! Running commands on a Unix system.
+//!
+//! A thread of its own starts the shell and waits for it without reaping it; the caller's task reads the
+//! pipe, watches the clock and the cancel token, and lets the thread reap the shell when all is over. Both
+//! standard output and standard error are the same pipe, so what arrives is in order.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::process::Stdio;
+use std::sync::mpsc as blocking;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::{Bytes, BytesMut};
+use process_wrap::std::{ChildWrapper, CommandWrap, ProcessSession};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
+use tokio::io::AsyncReadExt as _;
+use tokio::net::unix::pipe;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::session::{CommandProcesses, holders_of};
+use crate::workspace::local::shell::{command_environment, find_shell};
+use crate::workspace::local::{Environment, ProcessOptions};
+use crate::workspace::{ProcessEnd, ProcessError, ProcessOutcome, Processes, ShellCommand, ShellExit, Survivor};
+
+/// From the polite signal to the other one.
+const GRACE: Duration = Duration::from_secs(1);
+/// Silence after which what a background process may still write is not waited for.
+const IDLE_AFTER_EXIT: Duration = Duration::from_millis(100);
+/// Longest wait for such output, however busy the process is.
+const DRAIN_AFTER_EXIT: Duration = Duration::from_secs(2);
+/// Longest wait for the end of the shell and its output after the second signal.
+const AFTER_KILL: Duration = Duration::from_millis(500);
+/// How often the command's processes are looked at while they may end politely.
+const LOOK: Duration = Duration::from_millis(20);
+/// Bytes read at once: what a pipe holds.
+const CHUNK: usize = 64 * 1024;
+
+/// Commands on this machine.
+#[derive(Debug)]
+pub struct LocalProcesses {
+    options: ProcessOptions,
+    /// Ends the tasks that keep reading for background processes of finished commands.
+    background: CancellationToken,
+    _end_background: DropGuard,
+}
+
+impl LocalProcesses {
+    /// Commands with these options.
+    #[must_use]
+    pub fn new(options: ProcessOptions) -> Self {
+        let background = CancellationToken::new();
+        Self { options, _end_background: background.clone().drop_guard(), background }
+    }
+}
+
+#[async_trait]
+impl Processes for LocalProcesses {
+    async fn run(
+        &self,
+        command: ShellCommand,
+        output: mpsc::Sender<Bytes>,
+        cancel: CancellationToken,
+    ) -> Result<ProcessEnd, ProcessError> {
+        if !tokio::fs::metadata(&command.cwd).await.is_ok_and(|metadata| metadata.is_dir()) {
+            return Err(ProcessError::MissingDirectory(command.cwd));
+        }
+        let shell = find_shell(self.options.shell.as_deref(), &self.options.environment)?;
+        let environment =
+            command_environment(&self.options.environment, self.options.bin_dir.as_deref(), &command.variables);
+        let (reader, writer) = io::pipe().map_err(ProcessError::Start)?;
+        let deadline = command.timeout.map(|timeout| Instant::now() + timeout);
+        let mut child = Child::start(shell, command, environment, writer).await?;
+        let reader = OwnedFd::from(reader);
+        let mut running = Running {
+            reader: Some(pipe::Receiver::from_owned_fd(reader).map_err(ProcessError::Start)?),
+            buffer: BytesMut::new(),
+            output,
+            exit: None,
+        };
+        let outcome = running.until_end(&mut child, deadline, &cancel).await;
+        let mut survivors = Vec::new();
+        if let Some(reader) = running.reader.take() {
+            match outcome {
+                // A background process lives on; without a reader its next line would end it.
+                ProcessOutcome::Exited(_) => self.keep_reading(reader),
+                ProcessOutcome::TimedOut | ProcessOutcome::Aborted => survivors = find_holders(reader).await,
+            }
+        }
+        child.over();
+        Ok(ProcessEnd { outcome, survivors })
+    }
+}
+
+impl LocalProcesses {
+    fn keep_reading(&self, mut reader: pipe::Receiver) {
+        let end = self.background.clone();
+        tokio::spawn(async move {
+            let mut sink = tokio::io::sink();
+            tokio::select! {
+                () = end.cancelled() => {}
+                _ = tokio::io::copy(&mut reader, &mut sink) => {}
+            }
+        });
+    }
+}
+
+async fn find_holders(reader: pipe::Receiver) -> Vec<Survivor> {
+    on_blocking_thread(move || holders_of(&reader)).await.unwrap_or_default()
+}
+
+/// Looking through /proc takes its time.
+async fn on_blocking_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    tokio::task::spawn_blocking(work).await.ok()
+}
+
+/// A shell that was started. Dropped early, it and everything it started is ended at once.
+struct Child {
+    processes: CommandProcesses,
+    exited: oneshot::Receiver<ShellExit>,
+    /// Dropped, it lets the thread reap the shell.
+    reap: Option<blocking::Sender<()>>,
+}
+
+impl Child {
+    async fn start(
+        shell: std::path::PathBuf,
+        command: ShellCommand,
+        environment: Environment,
+        writer: io::PipeWriter,
+    ) -> Result<Self, ProcessError> {
+        let (started, pid) = oneshot::channel();
+        let (exit, exited) = oneshot::channel();
+        let (reap, may_reap) = blocking::channel();
+        std::thread::Builder::new()
+            .name("pi-shell".to_owned())
+            .spawn(move || {
+                let mut child = match spawn(&shell, &command, &environment, writer) {
+                    Ok(child) => child,
+                    Err(error) => {
+                        let _ = started.send(Err(error));
+                        return;
+                    }
+                };
+                let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else {
+                    return;
+                };
+                // A caller that is gone has dropped `reap`, too, but nobody would end the command.
+                if started.send(Ok(pid)).is_err() {
+                    CommandProcesses::of_child(pid).signal(Signal::KILL);
+                }
+                let _ = exit.send(wait_without_reaping(pid));
+                let _ = may_reap.recv();
+                let _ = child.wait();
+            })
+            .map_err(ProcessError::Start)?;
+        let pid = pid
+            .await
+            .unwrap_or_else(|_| Err(io::Error::other("the thread that starts commands ended")))
+            .map_err(ProcessError::Start)?;
+        Ok(Self { processes: CommandProcesses::of_child(pid), exited, reap: Some(reap) })
+    }
+
+    /// The command is over; nothing of it is signalled any more.
+    fn over(mut self) {
+        self.reap = None;
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        if self.reap.is_some() {
+            self.processes.signal(Signal::KILL);
+        }
+    }
+}
+
+fn spawn(
+    shell: &std::path::Path,
+    command: &ShellCommand,
+    environment: &Environment,
+    writer: io::PipeWriter,
+) -> io::Result<Box<dyn ChildWrapper>> {
+    let errors = writer.try_clone()?;
+    let mut wrap = CommandWrap::with_new(shell, |process| {
+        process
+            .args(["-c", &command.script])
+            .current_dir(&command.cwd)
+            .env_clear()
+            .envs(environment)
+            .stdin(Stdio::null())
+            .stdout(writer)
+            .stderr(errors);
+    });
+    wrap.wrap(ProcessSession);
+    // The outer layer waits for every process of the group; what is waited for here is the shell.
+    Ok(wrap.spawn()?.into_inner())
+}
+
+/// Waits for the shell's end and leaves it a zombie, so that its id stays its own.
+fn wait_without_reaping(pid: Pid) -> ShellExit {
+    loop {
+        match waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
+            Ok(Some(status)) => {
+                return match status.terminating_signal() {
+                    Some(signal) => ShellExit::Signal(signal),
+                    None => ShellExit::Code(status.exit_status().unwrap_or(1)),
+                };
+            }
+            Ok(None) | Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return ShellExit::Code(1),
+        }
+    }
+}
+
+struct Running {
+    /// `None` after its end.
+    reader: Option<pipe::Receiver>,
+    buffer: BytesMut,
+    output: mpsc::Sender<Bytes>,
+    exit: Option<ShellExit>,
+}
+
+/// What a wait ended with.
+enum Event {
+    Output,
+    Closed,
+    Exited,
+    Deadline,
+    Cancelled,
+}
+
+impl Running {
+    async fn until_end(
+        &mut self,
+        child: &mut Child,
+        deadline: Option<Instant>,
+        cancel: &CancellationToken,
+    ) -> ProcessOutcome {
+        let mut drained = None;
+        loop {
+            if let Some(exit) = self.exit
+                && self.reader.is_none()
+            {
+                return ProcessOutcome::Exited(exit);
+            }
+            let wait_until = match &drained {
+                None => deadline,
+                Some(Drain { idle, end }) => Some((*idle).min(*end)),
+            };
+            match self.next(child, wait_until, cancel).await {
+                Event::Exited => {
+                    let now = Instant::now();
+                    drained = Some(Drain { idle: now + IDLE_AFTER_EXIT, end: now + DRAIN_AFTER_EXIT });
+                }
+                Event::Output => {
+                    if let Some(drain) = &mut drained {
+                        drain.idle = Instant::now() + IDLE_AFTER_EXIT;
+                    }
+                }
+                Event::Closed => {}
+                Event::Deadline => match self.exit {
+                    Some(exit) => return ProcessOutcome::Exited(exit),
+                    None => {
+                        self.end(child).await;
+                        return ProcessOutcome::TimedOut;
+                    }
+                },
+                Event::Cancelled => {
+                    self.end(child).await;
+                    return ProcessOutcome::Aborted;
+                }
+            }
+        }
+    }
+
+    /// Ends the command: politely, then not. What it writes meanwhile still counts.
+    async fn end(&mut self, child: &mut Child) {
+        let never = CancellationToken::new();
+        let processes = child.processes;
+        on_blocking_thread(move || processes.signal(Signal::TERM)).await;
+        let grace = Instant::now() + GRACE;
+        while Instant::now() < grace {
+            let running = on_blocking_thread(move || processes.any_running()).await.flatten();
+            if self.exit.is_some() && !running.unwrap_or(self.reader.is_some()) {
+                break;
+            }
+            let look = (Instant::now() + LOOK).min(grace);
+            self.next(child, Some(look), &never).await;
+        }
+        on_blocking_thread(move || processes.signal(Signal::KILL)).await;
+        let end = Instant::now() + AFTER_KILL;
+        let mut idle = end;
+        while self.exit.is_none() || self.reader.is_some() {
+            match self.next(child, Some(idle.min(end)), &never).await {
+                Event::Deadline => break,
+                Event::Output | Event::Exited if self.exit.is_some() => idle = Instant::now() + IDLE_AFTER_EXIT,
+                _ => {}
+            }
+        }
+        // A process that was just being started may have been missed.
+        on_blocking_thread(move || processes.signal(Signal::KILL)).await;
+    }
+
+    async fn next(&mut self, child: &mut Child, until: Option<Instant>, cancel: &CancellationToken) -> Event {
+        self.buffer.reserve(CHUNK);
+        let exited = self.exit.is_some();
+        let read = async {
+            match &mut self.reader {
+                Some(reader) => reader.read_buf(&mut self.buffer).await,
+                None => std::future::pending().await,
+            }
+        };
+        let deadline = async {
+            match until {
+                Some(until) => sleep_until(until).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            // In this order: a command that never stops writing must still meet its deadline.
+            biased;
+            () = cancel.cancelled() => Event::Cancelled,
+            () = deadline => Event::Deadline,
+            exit = &mut child.exited, if !exited => {
+                // The thread always sends before it ends.
+                self.exit = Some(exit.unwrap_or(ShellExit::Code(1)));
+                Event::Exited
+            }
+            read = read => match read {
+                Ok(0) | Err(_) => {
+                    self.reader = None;
+                    Event::Closed
+                }
+                Ok(_) => {
+                    // A receiver that is gone wants no more; the pipe is emptied all the same.
+                    let _ = self.output.send(self.buffer.split().freeze()).await;
+                    Event::Output
+                }
+            },
+        }
+    }
+}
+
+struct Drain {
+    idle: Instant,
+    end: Instant,
+}
