@@ -13,19 +13,15 @@ pub(super) struct Budget {
     depth: usize,
 }
 
-/// Enough for any arguments that a model can write in one answer; some tenths of a second at most.
-const MAX_STEPS: u64 = 5_000_000;
-
 /// How many schemas may be looked at inside one another. Far above what nested arguments need, below what a stack holds.
 const MAX_DEPTH: usize = 500;
 
-impl Default for Budget {
-    fn default() -> Self {
-        Self { steps: MAX_STEPS, depth: 0 }
-    }
-}
-
 impl Budget {
+    /// Grows with the value, so that no honest arguments are too large for an honest schema.
+    pub(super) fn for_value(value: &Value) -> Self {
+        Self { steps: 300_000 + 50 * size(value) as u64, depth: 0 }
+    }
+
     /// Whether anything was given up because it cost too much.
     pub(super) fn is_spent(&self) -> bool {
         self.steps == 0
@@ -54,7 +50,7 @@ impl Budget {
 impl CompiledSchema {
     /// Whether a value is valid as it is, without coercion.
     pub fn is_valid(&self, value: &Value) -> bool {
-        let mut budget = Budget::default();
+        let mut budget = Budget::for_value(value);
         self.accepts(self.root(), value, &mut budget) && !budget.is_spent()
     }
 
@@ -152,5 +148,14 @@ impl CompiledSchema {
             let found = items.iter().filter(|item| self.accepts(contains.schema, item, budget)).count() as u64;
             found >= contains.min && contains.max.is_none_or(|max| found <= max)
         })
+    }
+}
+
+/// How many values there are in a value.
+pub(super) fn size(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(size).sum::<usize>(),
+        Value::Object(members) => 1 + members.values().map(size).sum::<usize>(),
+        _ => 1,
     }
 }

@@ -1,6 +1,6 @@
 //! From JSON Schema text to rules: keywords are read, references resolved and expressions compiled once.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use regex_lite::Regex;
 use serde_json::{Map, Number, Value};
@@ -10,9 +10,6 @@ use super::rules::{
     ArrayRules, Condition, Contains, Node, NodeId, NumberRules, ObjectRules, PatternProperty, Presence, Property,
     Reference, TextRules, Type, TypeForm, Types,
 };
-
-/// Schemas inside of schemas, deeper than any that people write. What is deeper rejects all values.
-const MAX_SCHEMA_DEPTH: usize = 200;
 
 /// A JSON Schema that values can be coerced towards and checked against.
 ///
@@ -38,8 +35,9 @@ impl CompiledSchema {
     /// Compiles a schema. Every JSON value is one; what is no schema in it accepts everything.
     pub fn new(schema: &Value) -> Self {
         let mut compiler =
-            Compiler { document: schema, nodes: Vec::new(), known: HashMap::new(), depth: 0, names: None };
+            Compiler { document: schema, nodes: Vec::new(), known: HashMap::new(), pending: Vec::new(), names: None };
         let root = compiler.node(schema);
+        compiler.compile_pending();
         Self { nodes: compiler.nodes, root }
     }
 
@@ -57,29 +55,31 @@ struct Compiler<'a> {
     nodes: Vec<Node>,
     /// The nodes of the schemas that were met, by their address in the document: references may form circles.
     known: HashMap<*const Value, NodeId>,
-    depth: usize,
+    /// The nodes that have a place but no rules yet. Schemas are nested as deeply as others like.
+    pending: Vec<(NodeId, &'a Value)>,
     /// The schemas with an `$id` or `$anchor`, by the reference that names them; made on the first that is not a pointer.
     names: Option<HashMap<String, &'a Value>>,
 }
 
 impl<'a> Compiler<'a> {
+    /// The place of a schema among the nodes.
     fn node(&mut self, schema: &'a Value) -> NodeId {
-        if let Some(known) = self.known.get(&std::ptr::from_ref(schema)) {
-            return *known;
+        *self.known.entry(schema).or_insert_with(|| {
+            let id = NodeId(self.nodes.len());
+            self.nodes.push(Node::default());
+            self.pending.push((id, schema));
+            id
+        })
+    }
+
+    fn compile_pending(&mut self) {
+        while let Some((id, schema)) = self.pending.pop() {
+            self.nodes[id.0] = match schema {
+                Value::Bool(false) => Node { never: true, ..Node::default() },
+                Value::Object(keywords) => self.keywords(keywords),
+                _ => Node::default(),
+            };
         }
-        let id = NodeId(self.nodes.len());
-        self.nodes.push(Node::default());
-        self.known.insert(schema, id);
-        self.depth += 1;
-        let node = match schema {
-            Value::Bool(false) => Node { never: true, ..Node::default() },
-            Value::Object(_) if self.depth > MAX_SCHEMA_DEPTH => Node { never: true, ..Node::default() },
-            Value::Object(keywords) => self.keywords(keywords),
-            _ => Node::default(),
-        };
-        self.depth -= 1;
-        self.nodes[id.0] = node;
-        id
     }
 
     fn keywords(&mut self, keywords: &'a Map<String, Value>) -> Node {
@@ -206,35 +206,37 @@ impl<'a> Compiler<'a> {
 
     fn names(&mut self) -> &HashMap<String, &'a Value> {
         let document = self.document;
-        self.names.get_or_insert_with(|| {
-            let mut names = HashMap::new();
-            collect_names(document, &mut names);
-            names
-        })
+        self.names.get_or_insert_with(|| collect_names(document))
     }
 }
 
-fn collect_names<'a>(schema: &'a Value, names: &mut HashMap<String, &'a Value>) {
-    match schema {
-        Value::Object(keywords) => {
-            if let Some(id) = keywords.get("$id").and_then(Value::as_str) {
-                let id = id.trim_end_matches('#');
-                // References are mostly written relative to the base that ids have in common.
-                let last = id.rsplit('/').next().unwrap_or(id);
-                for name in [id, last] {
-                    names.entry(name.to_owned()).or_insert(schema);
+/// The schemas with a name of their own; of several with the same name the outermost.
+fn collect_names(document: &Value) -> HashMap<String, &Value> {
+    let mut names = HashMap::new();
+    let mut pending = VecDeque::from([document]);
+    while let Some(schema) = pending.pop_front() {
+        match schema {
+            Value::Object(keywords) => {
+                if let Some(id) = keywords.get("$id").and_then(Value::as_str) {
+                    let id = id.trim_end_matches('#');
+                    // References are mostly written relative to the base that ids have in common.
+                    let last = id.rsplit('/').next().unwrap_or(id);
+                    for name in [id, last] {
+                        names.entry(name.to_owned()).or_insert(schema);
+                    }
                 }
-            }
-            for keyword in ["$anchor", "$dynamicAnchor"] {
-                if let Some(anchor) = keywords.get(keyword).and_then(Value::as_str) {
-                    names.entry(format!("#{anchor}")).or_insert(schema);
+                for keyword in ["$anchor", "$dynamicAnchor"] {
+                    if let Some(anchor) = keywords.get(keyword).and_then(Value::as_str) {
+                        names.entry(format!("#{anchor}")).or_insert(schema);
+                    }
                 }
+                pending.extend(keywords.values());
             }
-            keywords.values().for_each(|value| collect_names(value, names));
+            Value::Array(items) => pending.extend(items),
+            _ => {}
         }
-        Value::Array(items) => items.iter().for_each(|item| collect_names(item, names)),
-        _ => {}
     }
+    names
 }
 
 fn percent_decoded(text: &str) -> Option<String> {

@@ -11,11 +11,12 @@ use super::rules::{ArrayRules, Broken, Node, NodeId, ObjectRules, Reference, typ
 impl CompiledSchema {
     /// In which ways a value does not match; none when it is valid. Nothing is coerced.
     pub fn issues(&self, value: &Value) -> Vec<Issue> {
-        let mut budget = Budget::default();
+        let mut budget = Budget::for_value(value);
         if self.accepts(self.root(), value, &mut budget) && !budget.is_spent() {
             return Vec::new();
         }
-        let mut explainer = Explainer { schema: self, path: Vec::new(), issues: Vec::new(), budget: Budget::default() };
+        let mut explainer =
+            Explainer { schema: self, path: Vec::new(), issues: Vec::new(), budget: Budget::for_value(value) };
         explainer.explain(self.root(), value);
         if explainer.issues.is_empty() {
             explainer.report("schema", "is too complex to be checked against its schema".to_owned());

@@ -5,6 +5,7 @@
 use serde_json::{Map, Value};
 
 use crate::json::{ArgumentsBuilder, StreamingJson, from_str_repaired};
+use crate::schema::CompiledSchema;
 
 /// The arguments of a tool call: what they are in the end does not depend on where the text was cut, and finished
 /// text is judged as the whole-text reader judges it.
@@ -36,6 +37,26 @@ pub fn arguments(data: &[u8]) {
         }
         (Ok(finished), _) => assert!(finished.is_empty() && text.chars().all(is_blank), "accepted what is no object"),
         (Err(_), read) => assert!(too_deep || !matches!(read, Ok(Value::Object(_))), "refused an object"),
+    }
+}
+
+/// A schema and arguments, both from others: the check ends, its verdict and its reasons agree, and what it accepts
+/// after coercion is valid.
+///
+/// The text goes on with the schema, and then the arguments, after `[{`; it is read as far as it goes.
+pub fn schema(data: &[u8]) {
+    let mut json = StreamingJson::default();
+    json.push("[{");
+    json.push(&String::from_utf8_lossy(data));
+    let Some(Value::Array(parts)) = json.into_value() else { return };
+    let [schema, value, ..] = parts.as_slice() else { return };
+    let compiled = CompiledSchema::new(schema);
+    assert_eq!(compiled.is_valid(value), compiled.issues(value).is_empty());
+    if let Value::Object(arguments) = value {
+        match compiled.validate("tool", arguments) {
+            Ok(accepted) => assert!(compiled.is_valid(&Value::Object(accepted)), "accepted what is not valid"),
+            Err(error) => assert!(!error.issues().is_empty(), "refused without a reason"),
+        }
     }
 }
 

@@ -4,5 +4,6 @@
 
 mod ai_data;
 mod fuzz;
+mod schema;
 mod streaming_json;
 mod transcript;

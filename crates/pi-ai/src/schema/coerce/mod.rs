@@ -11,14 +11,14 @@ mod types;
 
 use serde_json::Value;
 
-use super::check::Budget;
+use super::check::{Budget, size};
 use super::compile::CompiledSchema;
 use super::rules::{NodeId, Reference};
 
 impl CompiledSchema {
     /// Coerces a value towards the schema, in place.
     pub fn coerce(&self, value: &mut Value) {
-        let mut coercion = Coercion { schema: self, budget: Budget::default(), followed: Vec::new(), here: 0 };
+        let mut coercion = Coercion { schema: self, budget: Budget::for_value(value), followed: Vec::new(), here: 0 };
         coercion.drop_nulls(self.root(), value);
         coercion.convert(self.root(), value);
         coercion.coerce_types(self.root(), value);
@@ -69,14 +69,5 @@ impl Coercion<'_> {
     fn candidate(&mut self, value: &Value) -> Option<Value> {
         self.budget.spend(size(value));
         (!self.budget.is_spent()).then(|| value.clone())
-    }
-}
-
-/// How many values there are in a value.
-fn size(value: &Value) -> usize {
-    match value {
-        Value::Array(items) => 1 + items.iter().map(size).sum::<usize>(),
-        Value::Object(members) => 1 + members.values().map(size).sum::<usize>(),
-        _ => 1,
     }
 }

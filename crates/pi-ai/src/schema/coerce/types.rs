@@ -65,8 +65,8 @@ impl Coercion<'_> {
 fn coerced(types: &Types, value: &Value) -> Option<Value> {
     if types.accepts(value) {
         // `4.0` is an integer, but not to every reader.
-        let whole = types.known.contains(&Type::Integer) && value.is_f64();
-        return whole.then(|| scalar::whole(value)).flatten();
+        let written_as_float = value.is_f64() && types.known.contains(&Type::Integer) && Type::Integer.accepts(value);
+        return written_as_float.then(|| scalar::whole(value)).flatten();
     }
     types.known.iter().find_map(|known| match known {
         Type::Number => scalar::number_like(value),
