@@ -93,10 +93,14 @@ impl CompiledSchema {
         tool_name: &str,
         arguments: &Map<String, Value>,
     ) -> Result<Map<String, Value>, ArgumentsError> {
-        let mut coerced = Value::Object(arguments.clone());
-        self.coerce(&mut coerced);
-        let issues = self.issues(&coerced);
-        match coerced {
+        let mut value = Value::Object(arguments.clone());
+        self.coerce(&mut value);
+        if !value.is_object() {
+            // Arguments are an object, whatever else the schema would rather have.
+            value = Value::Object(arguments.clone());
+        }
+        let issues = self.issues(&value);
+        match value {
             Value::Object(coerced) if issues.is_empty() => Ok(coerced),
             _ => Err(ArgumentsError::mismatch(tool_name, issues, arguments)),
         }

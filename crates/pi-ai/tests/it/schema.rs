@@ -79,6 +79,14 @@ fn a_call_whose_text_could_not_be_read_says_so() {
 }
 
 #[test]
+fn arguments_stay_an_object_where_the_schema_wants_something_else() {
+    let arguments = object(json!({"a": 1}));
+    let error = validate_arguments(&json!({"type": "array"}), "t", &arguments).unwrap_err();
+    assert!(error.to_string().contains("root: expected array, got object"), "{error}");
+    assert_eq!(validate_arguments(&json!({"items": {"type": "string"}}), "t", &arguments), Ok(arguments));
+}
+
+#[test]
 fn the_cache_compiles_again_when_a_tool_changes() {
     let mut cache = SchemaCache::default();
     let first = cache.get("t", &json!({"required": ["a"]}));
