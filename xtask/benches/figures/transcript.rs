@@ -16,29 +16,41 @@ use crate::{Finding, Size};
 const APPENDS: usize = 2_000;
 
 pub(crate) fn run(size: Size) -> Result<Vec<Finding>, Error> {
-    let runs = size.pick(15, 51);
-    let (mut short, mut long) = (Vec::new(), Vec::new());
-    // By turns, so that a busy moment of the machine meets both.
-    for _ in 0..runs {
-        short.push(append_and_read(100));
-        long.push(append_and_read(100_000));
-    }
-    let row =
-        Row::new("transcript.append_and_read_at_100k", median(long), "ns").floor(median(short)).goal(Goal::Ratio(1.5));
-    Ok(vec![Finding::Row(row)])
+    let spoken = Message::user("one more");
+    let patch = SystemMessage::default().section("tone", "plainer").into();
+    Ok(vec![
+        Finding::Row(row("transcript.append_and_read_at_100k", &spoken, size)),
+        Finding::Row(row("transcript.patch_and_read_at_100k", &patch, size)),
+    ])
 }
 
-/// Nanoseconds to append a message to a transcript of this length and read its prompt and tools.
-fn append_and_read(length: usize) -> f64 {
+/// What appending `next` and reading costs in a transcript of 100,000 messages, against one of 100.
+fn row(name: &str, next: &Message, size: Size) -> Row {
+    let (mut short, mut long) = (transcript(100), transcript(100_000));
+    let (mut short_nanos, mut long_nanos) = (Vec::new(), Vec::new());
+    // By turns, so that a busy moment of the machine meets both.
+    for _ in 0..size.pick(51, 501) {
+        short_nanos.push(append_and_read(&mut short, next));
+        long_nanos.push(append_and_read(&mut long, next));
+    }
+    Row::new(name, median(long_nanos), "ns").floor(median(short_nanos)).goal(Goal::Ratio(1.5))
+}
+
+/// The replayed state of a transcript of this length.
+fn transcript(length: usize) -> TranscriptState {
     let mut state = TranscriptState::default();
     state.push(&head());
     for number in 1..length {
         state.push(&message(number));
     }
-    let next = message(length);
+    state
+}
+
+/// Nanoseconds to append a message and read the prompt and the tools.
+fn append_and_read(state: &mut TranscriptState, next: &Message) -> f64 {
     nanos_per(1, APPENDS, || {
         for _ in 0..APPENDS {
-            state.push(black_box(&next));
+            state.push(black_box(next));
             black_box(state.prompt());
             black_box(state.tools().count());
         }
