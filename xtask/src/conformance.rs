@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgMatches, Command, value_parser};
 use futures::future::BoxFuture;
+use pi_ai::testing::conformance as ai;
 use pi_ai::testing::expect::Comparer;
 use pi_ai::testing::vectors::{self, Vector};
-use pi_coding_agent::testing::conformance::tools;
+use pi_coding_agent::testing::conformance as coding_agent;
 use serde_json::Value;
-
 use xtask::{Error, Outcome};
 
 /// Turns a case's input into the value that is compared; `None` when it does not know the file.
@@ -23,9 +23,10 @@ enum Runner {
 /// The areas and what runs them. The runners live in the crate whose behaviour they show, so that
 /// `cargo test` runs the same code on the project's own copies of the vectors.
 const RUNNERS: &[(&str, Runner)] = &[
-    ("ai_data", Runner::Blocking(pi_ai::testing::conformance::ai_data::run)),
-    ("tools", Runner::Async(|file_stem, input| Box::pin(tools::run(file_stem, input)))),
-    ("transcript", Runner::Blocking(pi_ai::testing::conformance::transcript::run)),
+    ("ai_data", Runner::Blocking(ai::ai_data::run)),
+    ("resources", Runner::Blocking(coding_agent::resources::run)),
+    ("tools", Runner::Async(|stem, input| Box::pin(coding_agent::tools::run(stem, input)))),
+    ("transcript", Runner::Blocking(ai::transcript::run)),
 ];
 
 pub(crate) fn command() -> Command {
