@@ -20,7 +20,7 @@ pub(crate) struct Planned {
 
 #[derive(Debug)]
 struct Kept {
-    wire: Option<Wire>,
+    wire: Wire,
     model: String,
     plan: Arc<Plan>,
 }
@@ -31,7 +31,7 @@ impl Planned {
     }
 
     /// The bytes for a request on this wire.
-    pub(crate) fn plan(&self, wire: Option<Wire>, asked: &Asked<'_>) -> Arc<Plan> {
+    pub(crate) fn plan(&self, wire: Wire, asked: &Asked<'_>) -> Arc<Plan> {
         if !is_big(&self.reply) {
             return Arc::new(Plan::new(&self.reply, wire, asked));
         }
@@ -74,14 +74,14 @@ pub(crate) struct Segment {
 }
 
 impl Plan {
-    fn new(reply: &Reply, wire: Option<Wire>, asked: &Asked<'_>) -> Self {
+    fn new(reply: &Reply, wire: Wire, asked: &Asked<'_>) -> Self {
         let (steps, status) = match &reply.content {
             Content::Answer(answer) => {
-                let dialect = wire.unwrap_or(Wire::OpenAiCompletions).dialect();
+                let dialect = wire.dialect();
                 (dialect.steps(answer, asked), reply.status)
             }
             Content::Error(message) => {
-                let dialect = wire.unwrap_or(Wire::OpenAiCompletions).dialect();
+                let dialect = wire.dialect();
                 let body = dialect.error_body(reply.status, message).to_string();
                 (vec![Step::Bytes(body.into_bytes())], reply.status)
             }

@@ -94,27 +94,34 @@ impl Request {
         self.messages().iter().map(|message| message["role"].as_str().unwrap_or_default()).collect()
     }
 
-    /// The messages; empty when the wire calls them otherwise.
+    /// The messages, under the name that the wire has for them.
     pub fn messages(&self) -> &[Value] {
-        self.json()["messages"].as_array().map_or(&[], Vec::as_slice)
+        let body = self.json();
+        let mut lists = ["messages", "input", "contents"].iter().filter_map(|name| body[name].as_array());
+        lists.next().map_or(&[], Vec::as_slice)
     }
 
     /// The names of the declared tools in order.
     pub fn tool_names(&self) -> Vec<&str> {
         let tools = self.json()["tools"].as_array().map_or(&[][..], Vec::as_slice);
-        tools.iter().filter_map(|tool| tool["name"].as_str().or_else(|| tool["function"]["name"].as_str())).collect()
+        let declarations = tools.iter().flat_map(|tool| match tool["functionDeclarations"].as_array() {
+            Some(declarations) => declarations.as_slice(),
+            None => std::slice::from_ref(tool),
+        });
+        declarations.filter_map(|tool| tool["name"].as_str().or_else(|| tool["function"]["name"].as_str())).collect()
     }
 
-    /// The text of the last message, its text blocks joined by newlines.
+    /// The text of the last message or result, its text blocks joined by newlines.
     pub fn last_text(&self) -> String {
         self.messages().last().map(text_of).unwrap_or_default()
     }
 
-    /// The texts of the system prompt (a leading system or developer message, or the `system` field).
+    /// The text of the system prompt: a leading system or developer message, or the body's own field for it.
     pub fn system_text(&self) -> String {
         let body = self.json();
-        if !body["system"].is_null() {
-            return text_of_content(&body["system"]);
+        let fields = ["system", "instructions", "systemInstruction"];
+        if let Some(field) = fields.into_iter().find(|field| !body[*field].is_null()) {
+            return text_of(&body[field]);
         }
         let first = self.messages().first();
         let leading = first.filter(|message| matches!(message["role"].as_str(), Some("system" | "developer")));
@@ -122,23 +129,17 @@ impl Request {
     }
 }
 
-fn text_of(message: &Value) -> String {
-    text_of_content(&message["content"])
-}
-
-fn text_of_content(content: &Value) -> String {
-    match content {
+/// The texts in a message or a part of one, whatever its wire calls them, joined by newlines.
+fn text_of(value: &Value) -> String {
+    match value {
         Value::String(text) => text.clone(),
-        Value::Array(blocks) => {
-            let texts: Vec<String> = blocks
-                .iter()
-                .filter_map(|block| match block["text"].as_str() {
-                    Some(text) => Some(text.to_owned()),
-                    None if !block["content"].is_null() => Some(text_of_content(&block["content"])),
-                    None => None,
-                })
-                .collect();
+        Value::Array(items) => {
+            let texts: Vec<String> = items.iter().map(text_of).filter(|text| !text.is_empty()).collect();
             texts.join("\n")
+        }
+        Value::Object(fields) => {
+            let names = ["text", "content", "parts", "output", "functionResponse", "response", "error"];
+            names.into_iter().find_map(|name| fields.get(name)).map(text_of).unwrap_or_default()
         }
         _ => String::new(),
     }

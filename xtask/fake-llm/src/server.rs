@@ -191,14 +191,13 @@ impl Shared {
         let mut script = self.script();
         let request = {
             let mut log = self.log();
-            let request = record(raw, connection, log.requests.len());
+            let request = record(raw, connection, log.requests.len(), script.wire);
             log.requests.push(request.clone());
             request
         };
         let (violations, planned) = judge(&request, &mut script);
-        let model = request.json()["model"].as_str().unwrap_or("fake-model");
-        let asked = Asked { model, serial: request.index };
-        let wire = request.wire.or(script.wire);
+        let wire = request.wire.or(script.wire).unwrap_or(Wire::OpenAiCompletions);
+        let asked = Asked { model: wire.dialect().model(&request), serial: request.index };
         let plan = planned.plan(wire, &asked);
         self.log().violations.extend(violations);
         drop(script);
@@ -207,7 +206,7 @@ impl Shared {
     }
 }
 
-fn record(raw: RawRequest, connection: usize, index: usize) -> Request {
+fn record(raw: RawRequest, connection: usize, index: usize, only: Option<Wire>) -> Request {
     let json = serde_json::from_slice(&raw.body).ok().map(Arc::new);
     let mut request = Request {
         index,
@@ -221,7 +220,8 @@ fn record(raw: RawRequest, connection: usize, index: usize) -> Request {
         json,
     };
     if request.method() == "POST" {
-        request.wire = Wire::of_path(request.path());
+        let spoken = only.filter(|wire| wire.owns(request.path()));
+        request.wire = spoken.or_else(|| Wire::of_path(request.path()));
     }
     request
 }

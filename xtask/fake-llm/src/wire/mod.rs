@@ -5,7 +5,10 @@
 
 mod anthropic_messages;
 mod check;
+mod google;
+mod mistral;
 mod openai_completions;
+mod openai_responses;
 mod pairing;
 
 use serde_json::Value;
@@ -26,15 +29,33 @@ pub enum Wire {
     OpenAiCompletions,
     /// Anthropic messages, `POST …/messages`.
     AnthropicMessages,
+    /// OpenAI Responses, `POST …/responses`.
+    OpenAiResponses,
+    /// Google generative language, `POST …:streamGenerateContent`.
+    GoogleGenerativeAi,
+    /// Mistral chat, `POST …/chat/completions`. It shares its path with [`Wire::OpenAiCompletions`], so a server speaks
+    /// it only when its script names it.
+    MistralConversations,
 }
 
 impl Wire {
     /// All wires, in the order in which a path is tried on them.
-    pub const ALL: &[Wire] = &[Wire::OpenAiCompletions, Wire::AnthropicMessages];
+    pub const ALL: &[Wire] = &[
+        Wire::OpenAiCompletions,
+        Wire::AnthropicMessages,
+        Wire::OpenAiResponses,
+        Wire::GoogleGenerativeAi,
+        Wire::MistralConversations,
+    ];
 
     /// The wire whose requests go to this path.
     pub fn of_path(path: &str) -> Option<Wire> {
-        Self::ALL.iter().copied().find(|wire| wire.dialect().owns(path))
+        Self::ALL.iter().copied().find(|wire| wire.owns(path))
+    }
+
+    /// Whether requests of this wire go to this path.
+    pub(crate) fn owns(self, path: &str) -> bool {
+        self.dialect().owns(path)
     }
 
     /// The name that configuration files use, e.g. `openai-completions`.
@@ -51,6 +72,9 @@ impl Wire {
         match self {
             Self::OpenAiCompletions => &openai_completions::OpenAiCompletions,
             Self::AnthropicMessages => &anthropic_messages::AnthropicMessages,
+            Self::OpenAiResponses => &openai_responses::OpenAiResponses,
+            Self::GoogleGenerativeAi => &google::Google,
+            Self::MistralConversations => &mistral::Mistral,
         }
     }
 
@@ -78,6 +102,10 @@ pub(crate) trait Dialect: Sync {
     fn name(&self) -> &'static str;
     fn base_path(&self) -> &'static str;
     fn owns(&self, path: &str) -> bool;
+    /// The model that a request asks for.
+    fn model<'r>(&self, request: &'r Request) -> &'r str {
+        request.json()["model"].as_str().unwrap_or("fake-model")
+    }
     /// The events of a streamed answer, each with the blank line that ends it.
     fn steps(&self, answer: &Answer, asked: &Asked<'_>) -> Vec<Step>;
     fn error_body(&self, status: u16, message: &str) -> Value;

@@ -152,3 +152,58 @@ fn a_huge_answer_is_encoded_once_and_streamed_in_large_pieces() {
     assert_eq!(events(&first.text()).len(), 50_003);
     assert!(first.chunks.iter().all(|chunk| chunk.len() <= 16 * 1024));
 }
+
+/// What a client of each wire reads out of the same answer: texts, thinking, call arguments, the stop reason.
+#[test]
+fn one_answer_can_be_told_on_every_wire() {
+    let answer = || Answer::new().thinking("hm").text("Hel").text("lo").tool_call("read", json!({"path": "a"}));
+    let responses = json!({"model": "m", "stream": true, "input": [{"role": "user", "content": "hi"}]});
+    let google = json!({"contents": [{"role": "user", "parts": [{"text": "hi"}]}]});
+    let cases = [
+        (
+            Wire::OpenAiResponses,
+            "/v1/responses",
+            responses,
+            [
+                ("/delta", "hmHello{\"path\":\"a\"}"),
+                ("/response/status", "in_progresscompleted"),
+                ("/response/output/2/name", "read"),
+                ("/response/model", "mm"),
+            ],
+        ),
+        (
+            Wire::GoogleGenerativeAi,
+            "/v1beta/models/m:streamGenerateContent?alt=sse",
+            google,
+            [
+                ("/candidates/0/content/parts/0/text", "hmHello"),
+                ("/candidates/0/content/parts/0/functionCall/args/path", "a"),
+                ("/candidates/0/finishReason", "STOP"),
+                ("/modelVersion", "mmmmm"),
+            ],
+        ),
+        (
+            Wire::MistralConversations,
+            "/v1/chat/completions",
+            chat("hi"),
+            [
+                ("/choices/0/delta/content/0/thinking/0/text", "hm"),
+                ("/choices/0/delta/content", "Hello"),
+                ("/choices/0/delta/tool_calls/0/function/arguments", "{\"path\":\"a\"}"),
+                ("/choices/0/finish_reason", "tool_calls"),
+            ],
+        ),
+    ];
+    for (wire, path, body, expected) in cases {
+        let server = Server::start(Script::new(wire).reply(answer()));
+        let response = Client::connect(&server).post(path, &body);
+        assert_eq!(response.status, 200, "{wire:?}: {}", response.text());
+        let events = events(&response.text());
+        for (pointer, text) in expected {
+            let found: String = events.iter().filter_map(|event| event.pointer(pointer)?.as_str()).collect();
+            assert_eq!(found, text, "{wire:?} {pointer}");
+        }
+        assert_eq!(server.requests()[0].wire, Some(wire));
+        assert_eq!(server.requests()[0].last_text(), "hi");
+    }
+}

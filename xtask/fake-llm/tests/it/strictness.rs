@@ -102,6 +102,75 @@ fn anthropic_calls_and_results_must_pair_up() {
 }
 
 #[test]
+fn responses_calls_and_outputs_must_pair_up() {
+    let problems = |input: Value| {
+        let body = json!({"model": "m", "stream": true, "store": false, "input": input});
+        problems_of(Wire::OpenAiResponses, Rules::default(), &body)
+    };
+    let call = |id: &str| json!({"type": "function_call", "call_id": id, "name": "read", "arguments": "{}"});
+    let output = |id: &str| json!({"type": "function_call_output", "call_id": id, "output": "ok"});
+    assert_eq!(problems(json!([user(), call("a"), call("b"), output("b"), output("a"), user()])), NONE);
+    assert_eq!(problems(json!([user(), call("a")])), ["the end of input: the call `a` before this has no result"]);
+    assert_eq!(
+        problems(json!([user(), call("a"), output("a"), output("a")])),
+        ["input[3]: a second result for the call `a`"]
+    );
+    assert_eq!(
+        problems(json!([user(), output("a")])),
+        ["input[1]: a result for `a`, which the message before it does not call"]
+    );
+    let reasoning = json!({"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "x"});
+    assert_eq!(problems(json!([user(), reasoning, call("a"), output("a")])), NONE);
+    assert_eq!(
+        problems(json!([user(), reasoning, user()])),
+        ["input[2]: the reasoning before this has no message or call after it"]
+    );
+    let plain = json!({"type": "reasoning", "id": "rs_1", "summary": []});
+    assert_eq!(
+        problems(json!([user(), plain, call("a"), output("a")])),
+        ["input[1]: reasoning that is neither stored nor encrypted"]
+    );
+}
+
+#[test]
+fn google_calls_and_responses_must_pair_up() {
+    let problems =
+        |contents: Value| problems_of(Wire::GoogleGenerativeAi, Rules::default(), &json!({"contents": contents}));
+    let turn = |role: &str, parts: Value| json!({"role": role, "parts": parts});
+    let call = json!({"functionCall": {"id": "a", "name": "read", "args": {}}});
+    let response = json!({"functionResponse": {"id": "a", "name": "read", "response": {"output": "ok"}}});
+    let go = turn("user", json!([{"text": "go"}]));
+    assert_eq!(problems(json!([go, turn("model", json!([call])), turn("user", json!([response]))])), NONE);
+    assert_eq!(
+        problems(json!([go, turn("model", json!([call])), go])),
+        ["contents[2]: the call of `read` before this has no response"]
+    );
+    assert_eq!(
+        problems(json!([go, turn("user", json!([response]))])),
+        ["contents[1].parts[0]: a response for `read`, which the turn before it does not call"]
+    );
+    assert_eq!(
+        problems(json!([turn("user", json!([call]))]))[0],
+        "contents[0].parts[0]: a part with [\"functionCall\"] in a turn of `user`"
+    );
+}
+
+#[test]
+fn mistral_wants_ids_of_nine_characters() {
+    let problems = |messages: Value| problems_under(Wire::MistralConversations, Rules::default(), messages);
+    let call = |id: &str| openai_call(&[id]);
+    assert_eq!(problems(json!([user(), call("abcdefghi"), openai_result("abcdefghi")])), NONE);
+    assert_eq!(
+        problems(json!([user(), call("call_1"), openai_result("call_1")])),
+        ["messages[1].tool_calls[0].id: expected nine letters and digits"]
+    );
+    assert_eq!(
+        problems(json!([user(), call("abcdefghi"), user()])),
+        ["messages[2]: the call `abcdefghi` before this has no result"]
+    );
+}
+
+#[test]
 fn blocks_that_a_service_refuses_are_refused() {
     let thinking = json!({"role": "assistant", "content": [{"type": "thinking", "thinking": "hm"}]});
     assert_eq!(openai(json!([user(), thinking])).len(), 1);
