@@ -7,6 +7,7 @@
 
 mod program;
 mod start;
+mod stream;
 mod transcript;
 
 use std::process::ExitCode;
@@ -27,6 +28,11 @@ const BENCHES: &[Bench] = &[
         name: "start",
         asks: "How long from the start of `pi -p` to the first byte of its request, against a bare program?",
         run: start::run,
+    },
+    Bench {
+        name: "stream",
+        asks: "What do 200,000 text deltas in one answer cost `pi -p`, against decoding them and nothing else?",
+        run: stream::run,
     },
     Bench {
         name: "transcript",
