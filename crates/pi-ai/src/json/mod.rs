@@ -11,6 +11,7 @@ mod lenient;
 pub mod number;
 mod repair;
 mod streaming;
+mod string_literal;
 pub mod tagged;
 
 pub use arguments::{ArgumentsBuilder, MalformedArguments, Replaced, parse_arguments};
