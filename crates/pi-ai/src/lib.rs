@@ -2,6 +2,8 @@
 #![forbid(unsafe_code)]
 
 pub mod api;
+#[cfg(feature = "http")]
+pub mod catalog;
 pub mod context;
 pub mod error;
 pub mod faux;
@@ -9,6 +11,8 @@ pub mod id;
 pub mod json;
 pub mod message;
 pub mod model;
+#[cfg(feature = "http")]
+pub mod models;
 pub mod options;
 pub mod recovery;
 pub mod schema;
@@ -19,6 +23,8 @@ pub mod testing;
 pub mod time;
 pub mod tool;
 pub mod transcript;
+#[cfg(feature = "http")]
+pub mod transport;
 pub mod usage;
 
 pub use context::{Context, TranscriptContext};
@@ -29,6 +35,8 @@ pub use message::{
     SystemMessage, TextContent, ThinkingContent, ToolCall, ToolResultMessage, UserMessage,
 };
 pub use model::{Model, ThinkingLevel};
+#[cfg(feature = "http")]
+pub use models::Models;
 pub use options::{CacheRetention, StreamOptions, ToolChoice};
 pub use secret::Secret;
 pub use stream::{AssistantEvent, AssistantStream, StreamFn, stream_fn};

@@ -59,3 +59,10 @@ fn limits_leave_room_for_the_answer() {
 fn usage_is_priced() {
     check("cost");
 }
+
+#[test]
+fn references_and_patterns_find_the_models_that_people_mean() {
+    check("model_catalog");
+    check("model_reference");
+    check("model_scope");
+}

@@ -4,6 +4,8 @@
 
 mod ai_data;
 mod fuzz;
+#[cfg(feature = "http")]
+mod models;
 mod schema;
 mod streaming_json;
 mod transcript;

@@ -33,6 +33,8 @@ pub fn run(file_stem: &str, input: &Value) -> Option<Value> {
         "cost" => cost(input),
         "max_tokens_clamp" => max_tokens_clamp(input),
         "thinking_budget" => thinking_budget(input),
+        #[cfg(feature = "http")]
+        "model_catalog" | "model_reference" | "model_scope" => super::models::run(file_stem, input),
         _ => None,
     }
 }

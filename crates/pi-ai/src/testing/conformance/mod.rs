@@ -4,4 +4,6 @@
 //! `cargo xtask conformance` share them.
 
 pub mod ai_data;
+#[cfg(feature = "http")]
+pub mod models;
 pub mod transcript;
