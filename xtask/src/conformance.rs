@@ -24,6 +24,8 @@ enum Runner {
 /// `cargo test` runs the same code on the project's own copies of the vectors.
 const RUNNERS: &[(&str, Runner)] = &[
     ("ai_data", Runner::Blocking(ai::ai_data::run)),
+    ("provider_requests", Runner::Blocking(ai::provider_requests::run)),
+    ("provider_responses", Runner::Blocking(ai::provider_responses::run)),
     ("resources", Runner::Blocking(coding_agent::resources::run)),
     ("tools", Runner::Async(|stem, input| Box::pin(coding_agent::tools::run(stem, input)))),
     ("transcript", Runner::Blocking(ai::transcript::run)),

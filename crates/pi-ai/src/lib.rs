@@ -15,6 +15,7 @@ pub mod model;
 pub mod models;
 pub mod options;
 pub mod recovery;
+pub mod replay;
 pub mod schema;
 pub mod secret;
 pub mod stream;

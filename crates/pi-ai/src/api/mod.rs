@@ -6,12 +6,23 @@
 //! An application adds a protocol in one of two ways: as a [`Wire`], when it is HTTP with a streamed body, so that
 //! transport, timeouts, retry and hooks come for nothing; or as a whole [`Api`], when it is anything else.
 
+mod billing;
 pub mod budget;
+mod cache;
+pub mod compat;
+mod constraint;
+pub mod decode;
 pub mod errors;
+pub mod headers;
+mod ids;
+mod json_text;
+pub mod openai_completions;
 pub(crate) mod phrases;
 mod reader;
 pub mod retry;
 pub mod sse;
+mod thinking;
+mod tool_schema;
 
 use std::sync::Arc;
 
@@ -19,7 +30,7 @@ pub use reader::{BodyReader, Progress};
 
 use crate::{
     context::TranscriptContext,
-    error::ProviderError,
+    error::{ErrorKind, ProviderError},
     id::ApiId,
     model::Model,
     options::{Headers, StreamOptions},
@@ -130,4 +141,25 @@ pub trait Decoder: Send + 'static {
     /// # Errors
     /// When the answer is not complete (it broke off) or its stop reason is a failure.
     fn finish(&mut self, answer: &mut MessageBuilder) -> Result<(), ProviderError>;
+}
+
+/// The built-in wire of this name.
+///
+/// # Errors
+/// When there is none, or its feature is off: the message names it.
+pub fn builtin_wire(id: &ApiId) -> Result<Arc<dyn Wire>, ProviderError> {
+    Ok(match id.as_str() {
+        openai_completions::OpenAiCompletions::ID => Arc::new(openai_completions::OpenAiCompletions),
+        _ => {
+            let message = format!("There is no built-in API `{id}`. Check the model's `api`, or add one in code.");
+            return Err(ProviderError::new(ErrorKind::InvalidRequest, message));
+        }
+    })
+}
+
+/// The bytes of a body.
+fn write_body(body: &impl serde::Serialize) -> Result<Vec<u8>, ProviderError> {
+    serde_json::to_vec(body).map_err(|error| {
+        ProviderError::new(ErrorKind::InvalidRequest, format!("The request could not be written as JSON: {error}"))
+    })
 }

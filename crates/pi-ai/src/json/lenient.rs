@@ -65,7 +65,7 @@ pub fn from_slice_lossy<T: DeserializeOwned>(bytes: &[u8]) -> serde_json::Result
 }
 
 /// JSON text without the `\uXXXX` escapes of unpaired surrogates in its strings.
-fn without_unpaired_escapes(text: &str) -> Cow<'_, str> {
+pub(crate) fn without_unpaired_escapes(text: &str) -> Cow<'_, str> {
     let mut kept = String::new();
     let mut copied = 0;
     let mut at = 0;

@@ -15,6 +15,7 @@ mod string_literal;
 pub mod tagged;
 
 pub use arguments::{ArgumentsBuilder, MalformedArguments, Replaced, parse_arguments};
+pub(crate) use lenient::without_unpaired_escapes;
 pub use lenient::{from_slice_lenient, from_slice_lossy, from_str_lenient};
 pub use repair::{from_str_repaired, repair_strings};
 pub use streaming::{MAX_DEPTH, StreamingJson};

@@ -6,6 +6,7 @@ mod ai_data;
 mod fuzz;
 #[cfg(feature = "http")]
 mod models;
+mod providers;
 mod schema;
 mod streaming_json;
 mod transcript;

@@ -4,6 +4,9 @@
 //! `cargo xtask conformance` share them.
 
 pub mod ai_data;
+mod exchange;
 #[cfg(feature = "http")]
 pub mod models;
+pub mod provider_requests;
+pub mod provider_responses;
 pub mod transcript;

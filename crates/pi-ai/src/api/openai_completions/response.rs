@@ -1,0 +1,567 @@
+//! The events of a response → the answer.
+
+use std::collections::HashMap;
+
+use indexmap::IndexMap;
+use serde::{
+    Deserialize, Deserializer,
+    de::{MapAccess, SeqAccess, Visitor},
+};
+use serde_json::{Map, Value};
+
+use super::{compat::Compat, is_reasoning_detail};
+use crate::{
+    api::{
+        Decoder, EncodeRequest, Flow, Frame,
+        billing::Billing,
+        constraint::{self, GrammarInput},
+        decode::{self, Count, Index, List, Object, Scratch, Text},
+        errors,
+        headers::is_openrouter,
+    },
+    error::{ErrorKind, ProviderError},
+    message::{AssistantBlock, StopReason, ThinkingContent, ToolCall},
+    model::{Model, ModelCost},
+    stream::{BlockEnd, MessageBuilder},
+    transcript::declared_tools,
+    usage::Usage,
+};
+
+/// One chunk. Every field may be missing.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Chunk<'a> {
+    #[serde(borrow)]
+    id: Text<'a>,
+    model: Text<'a>,
+    object: Text<'a>,
+    #[serde(deserialize_with = "first_choice")]
+    choices: Option<Choice<'a>>,
+    usage: Object<RawUsage>,
+    error: Value,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Choice<'a> {
+    index: Index,
+    #[serde(borrow)]
+    delta: Object<Delta<'a>>,
+    finish_reason: Text<'a>,
+    usage: Object<RawUsage>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Delta<'a> {
+    #[serde(borrow)]
+    content: Text<'a>,
+    reasoning_content: Text<'a>,
+    reasoning: Text<'a>,
+    reasoning_text: Text<'a>,
+    reasoning_details: List<Map<String, Value>>,
+    tool_calls: List<CallDelta<'a>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct CallDelta<'a> {
+    index: Index,
+    #[serde(borrow)]
+    id: Text<'a>,
+    function: Object<FunctionDelta<'a>>,
+    custom: Object<CustomDelta<'a>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct FunctionDelta<'a> {
+    #[serde(borrow)]
+    name: Text<'a>,
+    arguments: Arguments<'a>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct CustomDelta<'a> {
+    #[serde(borrow)]
+    name: Text<'a>,
+    input: Text<'a>,
+}
+
+/// A piece of the arguments' text, or the arguments themselves.
+#[derive(Debug, Default)]
+enum Arguments<'a> {
+    #[default]
+    None,
+    Text(Text<'a>),
+    Whole(Map<String, Value>),
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct RawUsage {
+    prompt_tokens: Count,
+    completion_tokens: Count,
+    prompt_cache_hit_tokens: Count,
+    cached_tokens: Count,
+    reasoning_tokens: Count,
+    prompt_tokens_details: Object<PromptDetails>,
+    completion_tokens_details: Object<CompletionDetails>,
+    #[serde(flatten)]
+    billing: Billing,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct PromptDetails {
+    cached_tokens: Count,
+    cache_write_tokens: Count,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct CompletionDetails {
+    reasoning_tokens: Count,
+}
+
+pub(super) struct ChatDecoder {
+    model: ModelFacts,
+    grammar_properties: IndexMap<String, String>,
+    text: Option<usize>,
+    thinking: Option<usize>,
+    /// Structured reasoning, which is kept in the reasoning block's signature.
+    details: Vec<Map<String, Value>>,
+    calls: Vec<OpenCall>,
+    by_index: HashMap<u64, usize>,
+    finish: Option<Finish>,
+}
+
+/// What the decoder has to know of the model.
+struct ModelFacts {
+    id: String,
+    provider: crate::ProviderId,
+    cost: ModelCost,
+    openrouter: bool,
+    needs_finish_reason: bool,
+}
+
+/// A tool call that is being streamed.
+struct OpenCall {
+    block: usize,
+    id: String,
+    input: CallInput,
+}
+
+enum CallInput {
+    Text,
+    /// The arguments came as an object.
+    Whole(Map<String, Value>),
+    Grammar(GrammarInput),
+}
+
+enum Finish {
+    Done(StopReason),
+    Failed(ProviderError),
+}
+
+impl ChatDecoder {
+    pub(super) fn new(request: &EncodeRequest<'_>) -> Self {
+        let model: &Model = request.model;
+        let compat = Compat::of(model);
+        let tools = declared_tools(request.context.messages());
+        Self {
+            model: ModelFacts {
+                id: model.id.to_string(),
+                provider: model.provider.clone(),
+                cost: model.cost.clone(),
+                openrouter: is_openrouter(model),
+                needs_finish_reason: compat.finish_reason,
+            },
+            // A tool that cannot be sent has failed the request before.
+            grammar_properties: constraint::grammar_properties(&tools, compat.grammar_tools).unwrap_or_default(),
+            text: None,
+            thinking: None,
+            details: Vec::new(),
+            calls: Vec::new(),
+            by_index: HashMap::new(),
+            finish: None,
+        }
+    }
+
+    fn chunk(&mut self, chunk: Chunk<'_>, answer: &mut MessageBuilder) -> Result<(), ProviderError> {
+        if let Some(id) = chunk.id.non_empty()
+            && answer.message().response_id.as_deref().is_none_or(str::is_empty)
+        {
+            answer.complete(|message| message.response_id = Some(id.to_owned()));
+        }
+        if let Some(model) = chunk.model.non_empty()
+            && answer.message().response_model.is_none()
+            && *model != *self.model.id
+        {
+            answer.complete(|message| message.response_model = Some(model.to_owned()));
+        }
+        let Some(choice) = chunk.choices else {
+            self.usage(chunk.usage, answer);
+            return Ok(());
+        };
+        // Some servers count in the choice.
+        self.usage(if chunk.usage.0.is_some() { chunk.usage } else { choice.usage }, answer);
+        if let Some(reason) = choice.finish_reason.non_empty() {
+            answer.complete(|message| message.raw_stop_reason = Some(reason.to_owned()));
+            self.finish = Some(self.finish_of(reason));
+        }
+        match choice.delta.0 {
+            Some(delta) => self.delta(delta, answer),
+            None => Ok(()),
+        }
+    }
+
+    fn usage(&self, usage: Object<RawUsage>, answer: &mut MessageBuilder) {
+        let Some(raw) = usage.0 else { return };
+        let details = raw.prompt_tokens_details.0.unwrap_or_default();
+        let read = details.cached_tokens.0.or(raw.prompt_cache_hit_tokens.0).or(raw.cached_tokens.0).unwrap_or(0);
+        let written = details.cache_write_tokens.or_zero();
+        let input = raw.prompt_tokens.or_zero().saturating_sub(read).saturating_sub(written);
+        let output = raw.completion_tokens.or_zero();
+        let of_details = raw.completion_tokens_details.0.unwrap_or_default().reasoning_tokens.or_zero();
+        let reasoning = if of_details > 0 { of_details } else { raw.reasoning_tokens.or_zero() };
+        let mut usage = Usage {
+            input,
+            output,
+            cache_read: read,
+            cache_write: written,
+            reasoning: Some(reasoning),
+            total_tokens: input.saturating_add(output).saturating_add(read).saturating_add(written),
+            ..Usage::default()
+        };
+        usage.price(&self.model.cost);
+        if self.model.openrouter {
+            raw.billing.apply(&mut usage.cost);
+        }
+        *answer.usage_mut() = usage;
+    }
+
+    fn finish_of(&self, reason: &str) -> Finish {
+        Finish::Done(match reason {
+            "stop" | "end" => StopReason::Stop,
+            "length" => StopReason::Length,
+            "tool_calls" | "function_call" => StopReason::ToolUse,
+            other => {
+                let kind = match other {
+                    "content_filter" => ErrorKind::Refused,
+                    "network_error" => ErrorKind::Network,
+                    "model_context_window_exceeded" => ErrorKind::ContextOverflow,
+                    _ => ErrorKind::Other,
+                };
+                let message = format!("{} ended the answer with finish_reason: {other}", self.model.provider);
+                return Finish::Failed(ProviderError::new(kind, message));
+            }
+        })
+    }
+
+    fn delta(&mut self, delta: Delta<'_>, answer: &mut MessageBuilder) -> Result<(), ProviderError> {
+        // Reasoning first: some gateways put it into one delta with the answer that follows it. Some servers send it
+        // in two fields at once.
+        let fields = [
+            ("reasoning_content", &delta.reasoning_content),
+            ("reasoning", &delta.reasoning),
+            ("reasoning_text", &delta.reasoning_text),
+        ];
+        if let Some((field, text)) = fields.into_iter().find_map(|(field, text)| Some((field, text.non_empty()?))) {
+            let field = match field {
+                "reasoning" if self.model.provider == "opencode-go" => "reasoning_content",
+                field => field,
+            };
+            let block = self.thinking_block(field, answer);
+            answer.push_thinking(block, text);
+        }
+        for detail in delta.reasoning_details.0 {
+            let detail = Value::Object(detail);
+            if is_reasoning_detail(&detail)
+                && let Value::Object(detail) = detail
+            {
+                self.thinking_block("", answer);
+                self.add_detail(detail);
+            }
+        }
+        if delta.content.non_empty().is_some() {
+            let block = *self.text.get_or_insert_with(|| answer.start_text());
+            answer.push_text(block, delta.content.into_string());
+        }
+        for call in delta.tool_calls.0 {
+            self.call(call, answer);
+        }
+        Ok(())
+    }
+
+    fn thinking_block(&mut self, signature: &str, answer: &mut MessageBuilder) -> usize {
+        *self.thinking.get_or_insert_with(|| {
+            let thinking_signature = Some(signature.to_owned());
+            answer.start_thinking(ThinkingContent { thinking_signature, ..ThinkingContent::default() })
+        })
+    }
+
+    /// Text comes in pieces, which belong together; encrypted entries stand for themselves.
+    fn add_detail(&mut self, detail: Map<String, Value>) {
+        let field = match detail.get("type").and_then(Value::as_str) {
+            Some("reasoning.text") => "text",
+            Some("reasoning.summary") => "summary",
+            _ => return self.details.push(detail),
+        };
+        match self.details.last_mut() {
+            Some(last) if last.get("type") == detail.get("type") => {
+                for (name, value) in detail {
+                    match (last.get_mut(&name), value) {
+                        (Some(Value::String(text)), Value::String(more)) if name == field => text.push_str(&more),
+                        (None | Some(Value::Null), value) => drop(last.insert(name, value)),
+                        _ => {}
+                    }
+                }
+            }
+            _ => self.details.push(detail),
+        }
+    }
+
+    fn call(&mut self, delta: CallDelta<'_>, answer: &mut MessageBuilder) {
+        let id = delta.id.non_empty();
+        let function = delta.function.0;
+        let custom = delta.custom.0.filter(|_| function.is_none());
+        let name = function.as_ref().map(|function| &function.name).or(custom.as_ref().map(|custom| &custom.name));
+        let name = name.and_then(Text::non_empty);
+        let position = match self.find_call(delta.index, id, name) {
+            Some(position) => position,
+            None => {
+                let property = custom.as_ref().map(|_| self.grammar_property(name.unwrap_or_default()));
+                self.open_call(id.unwrap_or_default(), name.unwrap_or_default(), property, answer)
+            }
+        };
+        if let Index(Some(index)) = delta.index {
+            self.by_index.insert(index, position);
+        }
+        let late_property = match &self.calls[position].input {
+            CallInput::Text if custom.is_some() => {
+                let known =
+                    answer.message().content.get(self.calls[position].block).and_then(AssistantBlock::as_tool_call);
+                Some(self.grammar_property(known.map_or("", |call| &call.name)))
+            }
+            _ => None,
+        };
+        let call = &mut self.calls[position];
+        if let Some(AssistantBlock::ToolCall(block)) = answer.block_mut(call.block) {
+            if let (Some(id), true) = (id, call.id.is_empty()) {
+                id.clone_into(&mut call.id);
+                block.id = id.into();
+            }
+            if let (Some(name), true) = (name, block.name.is_empty()) {
+                name.clone_into(&mut block.name);
+            }
+            if let Some(property) = late_property {
+                call.input = CallInput::Grammar(GrammarInput::new(&property));
+                block.arguments = empty_input(property);
+            }
+        }
+        let piece = match (&mut call.input, function.map(|function| function.arguments), custom) {
+            (CallInput::Text, Some(Arguments::Text(text)), _) => text.into_string(),
+            (CallInput::Text, Some(Arguments::Whole(arguments)), _) => {
+                let text = Value::Object(arguments.clone()).to_string();
+                call.input = CallInput::Whole(arguments);
+                text
+            }
+            (CallInput::Whole(known), Some(Arguments::Whole(more)), _) => {
+                known.extend(more);
+                String::new()
+            }
+            (CallInput::Grammar(input), _, Some(custom)) => input.push(custom.input.as_str().unwrap_or_default()),
+            _ => String::new(),
+        };
+        answer.push_arguments(call.block, piece);
+    }
+
+    /// The call that a delta belongs to: by index, by id, or the last one when it has neither.
+    fn find_call(&self, index: Index, id: Option<&str>, name: Option<&str>) -> Option<usize> {
+        let by_id = |id: &str| self.calls.iter().rposition(|call| call.id == id);
+        match (index, id) {
+            (Index(Some(index)), None) => self.by_index.get(&index).copied(),
+            (Index(Some(index)), Some(id)) => {
+                let known = self.by_index.get(&index).copied();
+                known
+                    .filter(|position| {
+                        // Another id at the same index is another call; without a name it is the same one after all.
+                        let call = &self.calls[*position];
+                        call.id.is_empty() || call.id == id || name.is_none()
+                    })
+                    .or_else(|| by_id(id))
+            }
+            (Index(None), Some(id)) => by_id(id),
+            (Index(None), None) => self.calls.len().checked_sub(1),
+        }
+    }
+
+    /// The argument that the free text of a tool stands for. A tool that nobody declared has to keep it somewhere.
+    fn grammar_property(&self, tool: &str) -> String {
+        self.grammar_properties.get(tool).cloned().unwrap_or_else(|| "input".to_owned())
+    }
+
+    fn open_call(&mut self, id: &str, name: &str, property: Option<String>, answer: &mut MessageBuilder) -> usize {
+        let (input, arguments) = match property {
+            Some(property) => (CallInput::Grammar(GrammarInput::new(&property)), empty_input(property)),
+            None => (CallInput::Text, Map::new()),
+        };
+        let call = ToolCall { id: id.into(), name: name.to_owned(), arguments, ..ToolCall::default() };
+        let block = answer.start_tool_call(call);
+        self.calls.push(OpenCall { block, id: id.to_owned(), input });
+        self.calls.len() - 1
+    }
+
+    fn close_blocks(&mut self, answer: &mut MessageBuilder) -> Result<(), ProviderError> {
+        for block in 0..answer.message().content.len() {
+            if self.text == Some(block) {
+                answer.end_text(block, BlockEnd::default());
+            } else if self.thinking == Some(block) {
+                answer.end_thinking(block, BlockEnd { text: None, signature: self.details_text() });
+            } else if let Some(call) = self.calls.iter_mut().find(|call| call.block == block) {
+                close_call(call, answer)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn details_text(&self) -> Option<String> {
+        (!self.details.is_empty()).then(|| serde_json::to_string(&self.details).unwrap_or_default())
+    }
+
+    /// What is only said at the end is said before a failure, too.
+    fn keep_details(&self, answer: &mut MessageBuilder) {
+        if let (Some(block), Some(text)) = (self.thinking, self.details_text())
+            && let Some(AssistantBlock::Thinking(block)) = answer.block_mut(block)
+        {
+            block.thinking_signature = Some(text);
+        }
+    }
+}
+
+fn empty_input(property: String) -> Map<String, Value> {
+    Map::from_iter([(property, "".into())])
+}
+
+fn close_call(call: &mut OpenCall, answer: &mut MessageBuilder) -> Result<(), ProviderError> {
+    match &mut call.input {
+        CallInput::Text => answer.end_tool_call(call.block),
+        CallInput::Grammar(input) => {
+            let rest = input.close(None)?;
+            if !rest.is_empty() {
+                answer.push_arguments(call.block, rest);
+            }
+            answer.end_tool_call(call.block);
+        }
+        CallInput::Whole(arguments) => {
+            if let Some(AssistantBlock::ToolCall(known)) = answer.message().content.get(call.block) {
+                let whole = ToolCall { arguments: std::mem::take(arguments), ..known.clone() };
+                answer.end_tool_call_with(call.block, whole);
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Decoder for ChatDecoder {
+    fn frame(&mut self, frame: Frame<'_>, answer: &mut MessageBuilder) -> Result<Flow, ProviderError> {
+        let data = frame.data.trim();
+        if data == "[DONE]" {
+            return Ok(Flow::Complete);
+        }
+        if data.is_empty() {
+            return Ok(Flow::More);
+        }
+        let mut scratch = Scratch::default();
+        let outcome = match decode::parse::<Object<Chunk<'_>>>(data, &mut scratch) {
+            Ok(Object(Some(chunk))) if is_error(frame, &chunk) => Err(errors::from_event(&self.model.provider, data)),
+            Ok(Object(Some(chunk))) => self.chunk(chunk, answer),
+            Ok(Object(None)) if frame.name == Some("error") => Err(errors::from_event(&self.model.provider, data)),
+            Ok(Object(None)) => Ok(()),
+            Err(_) if frame.name == Some("error") => Err(errors::from_event(&self.model.provider, data)),
+            Err(error) => Err(error),
+        };
+        outcome.map(|()| Flow::More).inspect_err(|_| self.keep_details(answer))
+    }
+
+    fn finish(&mut self, answer: &mut MessageBuilder) -> Result<(), ProviderError> {
+        self.close_blocks(answer)?;
+        match self.finish.take() {
+            Some(Finish::Done(reason)) => answer.done(reason),
+            Some(Finish::Failed(error)) => return Err(error),
+            None if self.model.needs_finish_reason => {
+                let message =
+                    format!("The answer of {} broke off: it ended without finish_reason.", self.model.provider);
+                return Err(ProviderError::new(ErrorKind::Protocol, message));
+            }
+            None if self.calls.is_empty() => answer.done(StopReason::Stop),
+            None => answer.done(StopReason::ToolUse),
+        }
+        Ok(())
+    }
+}
+
+/// An error has many shapes: an event of that name, an object or text in a chunk, or a chunk that is one.
+fn is_error(frame: Frame<'_>, chunk: &Chunk<'_>) -> bool {
+    frame.name == Some("error")
+        || chunk.object.as_str() == Some("error")
+        || match &chunk.error {
+            Value::Object(error) => !error.is_empty(),
+            Value::String(error) => !error.is_empty(),
+            _ => false,
+        }
+}
+
+/// The one choice that counts: a request asks for one, and some servers send more.
+fn first_choice<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Choice<'a>>, D::Error> {
+    struct Choices<'a>(std::marker::PhantomData<&'a ()>);
+    impl<'de: 'a, 'a> Visitor<'de> for Choices<'a> {
+        type Value = Option<Choice<'a>>;
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("a list of choices")
+        }
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+            let mut first = None;
+            while let Some(Object(choice)) = list.next_element::<Object<Choice<'a>>>()? {
+                if let (None, Some(choice)) = (&first, choice)
+                    && choice.index.0.unwrap_or(0) == 0
+                {
+                    first = Some(choice);
+                }
+            }
+            Ok(first)
+        }
+        decode::ignore_other_types!(@scalars);
+        decode::ignore_other_types!(@numbers);
+        decode::ignore_other_types!(@text);
+        decode::ignore_other_types!(@object);
+    }
+    deserializer.deserialize_any(Choices(std::marker::PhantomData))
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Arguments<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct TextOrWhole<'a>(std::marker::PhantomData<&'a ()>);
+        impl<'de: 'a, 'a> Visitor<'de> for TextOrWhole<'a> {
+            type Value = Arguments<'a>;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("arguments")
+            }
+            fn visit_borrowed_str<E: serde::de::Error>(self, text: &'de str) -> Result<Arguments<'a>, E> {
+                Ok(Arguments::Text(Text::borrowed(text)))
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Arguments<'a>, E> {
+                Ok(Arguments::Text(Text::owned(text.to_owned())))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, object: A) -> Result<Arguments<'a>, A::Error> {
+                Map::deserialize(serde::de::value::MapAccessDeserializer::new(object)).map(Arguments::Whole)
+            }
+            decode::ignore_other_types!(@scalars);
+            decode::ignore_other_types!(@numbers);
+            decode::ignore_other_types!(@list);
+        }
+        deserializer.deserialize_any(TextOrWhole(std::marker::PhantomData))
+    }
+}

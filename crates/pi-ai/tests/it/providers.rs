@@ -1,0 +1,51 @@
+//! The vectors of the areas `provider_requests` and `provider_responses`.
+
+use std::path::{Path, PathBuf};
+
+use pi_ai::testing::{
+    conformance::{provider_requests, provider_responses},
+    vectors,
+};
+use serde_json::Value;
+
+fn path(area: &str, file_stem: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/vectors/{area}/{file_stem}.json"))
+}
+
+#[track_caller]
+fn check(area: &str, file_stem: &str, run: fn(&str, &Value) -> Option<Value>) {
+    let failures = vectors::failures(&path(area, file_stem), area, |input| run(file_stem, input)).unwrap();
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[track_caller]
+fn requests(wire: &str, groups: &[&str]) {
+    for group in groups {
+        check("provider_requests", &format!("{wire}.{group}"), provider_requests::run);
+    }
+}
+
+#[track_caller]
+fn responses(wire: &str) {
+    check("provider_responses", wire, provider_responses::run);
+}
+
+#[test]
+fn openai_completions_requests() {
+    requests("openai-completions", &["common", "extra", "native", "surrogates"]);
+}
+
+#[test]
+fn openai_completions_responses() {
+    responses("openai-completions");
+}
+
+#[test]
+fn an_answer_does_not_depend_on_where_its_bytes_are_cut() {
+    for wire in ["openai-completions"] {
+        for case in vectors::load(&path("provider_responses", wire)).unwrap() {
+            let cut = provider_responses::cut_that_matters(&case.input);
+            assert_eq!(cut, None, "{wire}: {}", case.name);
+        }
+    }
+}
