@@ -2,3 +2,4 @@
 
 mod conformance_resources;
 mod conformance_tools;
+mod tools;
