@@ -6,6 +6,8 @@ use pi_agent_core::AgentTool;
 
 use super::bash::{BashOptions, BashTool};
 use super::edit::EditTool;
+use super::find::FindTool;
+use super::grep::GrepTool;
 use super::ls::LsTool;
 use super::mutation_queue::MutationQueue;
 use super::read::{ReadImages, ReadTool};
@@ -24,6 +26,10 @@ pub enum BuiltinTool {
     Edit,
     /// Writes files.
     Write,
+    /// Searches the contents of files.
+    Grep,
+    /// Finds files by name.
+    Find,
     /// Lists directories.
     Ls,
 }
@@ -65,7 +71,7 @@ impl ToolSetup {
 
 impl BuiltinTool {
     /// All of them, in the order in which they are listed.
-    pub const ALL: [Self; 5] = [Self::Read, Self::Bash, Self::Edit, Self::Write, Self::Ls];
+    pub const ALL: [Self; 7] = [Self::Read, Self::Bash, Self::Edit, Self::Write, Self::Grep, Self::Find, Self::Ls];
 
     /// The name that the model calls.
     #[must_use]
@@ -75,6 +81,8 @@ impl BuiltinTool {
             Self::Bash => "bash",
             Self::Edit => "edit",
             Self::Write => "write",
+            Self::Grep => "grep",
+            Self::Find => "find",
             Self::Ls => "ls",
         }
     }
@@ -108,6 +116,14 @@ impl BuiltinTool {
                 snippet: "Create files, or replace them as a whole",
                 guidelines: &["Use write for new files and for complete rewrites only."],
             },
+            Self::Grep => PromptContribution {
+                snippet: "Search the contents of files (leaves out what .gitignore excludes)",
+                guidelines: &[],
+            },
+            Self::Find => PromptContribution {
+                snippet: "Find files by glob (leaves out what .gitignore excludes)",
+                guidelines: &[],
+            },
             Self::Ls => PromptContribution { snippet: "List directories", guidelines: &[] },
         }
     }
@@ -122,6 +138,8 @@ impl BuiltinTool {
             Self::Bash => Arc::new(BashTool::new(workspace, setup.bash.clone())),
             Self::Edit => Arc::new(EditTool::new(workspace, queue)),
             Self::Write => Arc::new(WriteTool::new(workspace, queue)),
+            Self::Grep => Arc::new(GrepTool::new(workspace)),
+            Self::Find => Arc::new(FindTool::new(workspace)),
             Self::Ls => Arc::new(LsTool::new(workspace)),
         }
     }

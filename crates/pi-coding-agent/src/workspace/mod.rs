@@ -18,7 +18,7 @@ pub use files::{Entry, EntryKind, FileKind, FileReader, Files, Metadata, OpenedF
 pub use processes::{ProcessEnd, ProcessError, ProcessOutcome, Processes, ShellCommand, ShellExit, Survivor};
 pub use search::{
     CaseRule, FindQuery, FindResult, GrepFile, GrepLine, GrepLineKind, GrepQuery, GrepResult, GrepStop, NoSearch,
-    Pattern, Search, SearchError,
+    Pattern, Search, SearchError, search_over_files,
 };
 
 /// The world that a session's tools work in. Cheap to clone.

@@ -1,6 +1,8 @@
 //! This machine as a workspace: its files, its shell, and limits to both where they are asked for.
 
 mod files;
+#[cfg(feature = "search")]
+mod search;
 mod shell;
 #[cfg(not(unix))]
 #[path = "portable.rs"]
@@ -14,9 +16,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{Files, NoSearch, Workspace};
+use super::{Files, Search, Workspace};
 
 pub use files::LocalFiles;
+#[cfg(feature = "search")]
+pub use search::LocalSearch;
 pub use system::LocalProcesses;
 
 /// Environment variables by name.
@@ -87,11 +91,22 @@ pub struct ProcessOptions {
 /// This machine as a workspace.
 #[must_use]
 pub fn local_workspace(options: LocalOptions) -> Workspace {
+    let search = local_search(&options);
     let files: Arc<dyn Files> = Arc::new(LocalFiles::new(options.access, options.temp_dir));
     let processes = Arc::new(LocalProcesses::new(options.processes));
-    let workspace = Workspace::new(options.cwd, files, Arc::new(NoSearch), processes);
+    let workspace = Workspace::new(options.cwd, files, search, processes);
     match options.home {
         Some(home) => workspace.with_home(home),
         None => workspace,
     }
+}
+
+#[cfg(feature = "search")]
+fn local_search(options: &LocalOptions) -> Arc<dyn Search> {
+    Arc::new(LocalSearch::new(options.access.clone(), options.home.as_deref()))
+}
+
+#[cfg(not(feature = "search"))]
+fn local_search(_options: &LocalOptions) -> Arc<dyn Search> {
+    Arc::new(super::NoSearch)
 }

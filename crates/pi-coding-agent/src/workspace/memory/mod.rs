@@ -13,7 +13,7 @@ use bytes::Bytes;
 
 pub use processes::{NoProcesses, ScriptedProcesses};
 
-use super::{Entry, EntryKind, FileKind, Files, Metadata, NoSearch, OpenedFile, TemporaryFile, Workspace};
+use super::{Entry, EntryKind, FileKind, Files, Metadata, OpenedFile, TemporaryFile, Workspace, search_over_files};
 
 /// A workspace whose files live in memory, with the given ones in it. It searches them and runs no commands.
 ///
@@ -35,7 +35,9 @@ pub fn memory_workspace<P: Into<PathBuf>, C: Into<Bytes>>(
     let cwd = cwd.into();
     let memory = MemoryFiles::new(files);
     memory.add_directory(&cwd);
-    Workspace::new(cwd, Arc::new(memory), Arc::new(NoSearch), Arc::new(NoProcesses))
+    let files: Arc<dyn Files> = Arc::new(memory);
+    let search = search_over_files(Arc::clone(&files));
+    Workspace::new(cwd, files, search, Arc::new(NoProcesses))
 }
 
 #[derive(Clone, Debug)]

@@ -1,8 +1,12 @@
 //! The search half of a workspace.
 
+#[cfg(feature = "search")]
+pub(in crate::workspace) mod engine;
+
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
@@ -173,5 +177,17 @@ impl Search for NoSearch {
 
     async fn find(&self, _query: FindQuery, _cancel: CancellationToken) -> Result<FindResult, SearchError> {
         Err(SearchError::Unsupported)
+    }
+}
+
+/// Search in any files, one after the other: for workspaces whose files cannot be searched where they are.
+#[must_use]
+pub fn search_over_files(files: Arc<dyn super::Files>) -> Arc<dyn Search> {
+    #[cfg(feature = "search")]
+    return Arc::new(engine::OverFiles::new(files));
+    #[cfg(not(feature = "search"))]
+    {
+        drop(files);
+        Arc::new(NoSearch)
     }
 }

@@ -82,8 +82,8 @@ async fn there_is_nothing_to_read_and_no_terminal() {
 async fn a_command_that_ignores_the_polite_signal_is_ended_all_the_same() {
     let project = Project::new();
     let command = "trap '' TERM; echo $$ > pid; echo start; sleep 60; sleep 60";
-    let error = project.error(Bash, json!({"command": command, "timeout": 0.5})).await;
-    assert_eq!(error, "start\n\n\nCommand timed out after 0.5 seconds");
+    let error = project.error(Bash, json!({"command": command, "timeout": 1})).await;
+    assert_eq!(error, "start\n\n\nCommand timed out after 1 seconds");
     assert!(gone(&String::from_utf8(project.content("pid")).unwrap()));
 }
 
@@ -91,16 +91,16 @@ async fn a_command_that_ignores_the_polite_signal_is_ended_all_the_same() {
 async fn a_command_can_clean_up_when_its_time_is_over() {
     let project = Project::new();
     let command = "trap 'echo cleaned; exit' TERM; echo start; sleep 60 & wait";
-    let error = project.error(Bash, json!({"command": command, "timeout": 0.5})).await;
-    assert_eq!(error, "start\ncleaned\n\n\nCommand timed out after 0.5 seconds");
+    let error = project.error(Bash, json!({"command": command, "timeout": 1})).await;
+    assert_eq!(error, "start\ncleaned\n\n\nCommand timed out after 1 seconds");
 }
 
 #[tokio::test]
 async fn output_before_the_timeout_is_kept_and_orphans_are_ended() {
     let project = Project::new();
     let command = "echo before; (sleep 61 & echo $! > pid); sleep 62";
-    let error = project.error(Bash, json!({"command": command, "timeout": 0.5})).await;
-    assert_eq!(error, "before\n\n\nCommand timed out after 0.5 seconds");
+    let error = project.error(Bash, json!({"command": command, "timeout": 1})).await;
+    assert_eq!(error, "before\n\n\nCommand timed out after 1 seconds");
     assert!(gone(&String::from_utf8(project.content("pid")).unwrap()));
 }
 
@@ -109,8 +109,8 @@ async fn output_before_the_timeout_is_kept_and_orphans_are_ended() {
 async fn jobs_in_groups_of_their_own_are_ended_with_the_command() {
     let project = Project::new();
     let command = "set -m; (trap '' TERM; sleep 63; sleep 63) > /dev/null 2>&1 & echo $! > pid; wait";
-    let error = project.error(Bash, json!({"command": command, "timeout": 0.5})).await;
-    assert_eq!(error, "Command timed out after 0.5 seconds");
+    let error = project.error(Bash, json!({"command": command, "timeout": 1})).await;
+    assert_eq!(error, "Command timed out after 1 seconds");
     assert!(gone(&String::from_utf8(project.content("pid")).unwrap()));
 }
 
@@ -120,10 +120,10 @@ async fn a_process_that_left_the_session_is_named() {
     let project = Project::new();
     let command = "setsid sh -c 'echo $$ > pid; sleep 64; true' & sleep 65";
     let started = Instant::now();
-    let error = project.error(Bash, json!({"command": command, "timeout": 0.5})).await;
+    let error = project.error(Bash, json!({"command": command, "timeout": 1})).await;
     let pid = String::from_utf8(project.content("pid")).unwrap();
     assert!(started.elapsed() < Duration::from_secs(5));
-    assert!(error.starts_with("Command timed out after 0.5 seconds. Still running"), "{error}");
+    assert!(error.starts_with("Command timed out after 1 seconds. Still running"), "{error}");
     assert!(error.contains(&format!("sh (pid {})", pid.trim())), "{error}");
     let children = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", pid.trim())).unwrap_or_default();
     std::process::Command::new("kill").arg("-KILL").arg(pid.trim()).args(children.split_whitespace()).status().unwrap();
