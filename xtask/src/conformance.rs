@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgMatches, Command, value_parser};
 use futures::future::BoxFuture;
+use pi_agent_core::testing::conformance as agent_core;
 use pi_ai::testing::conformance as ai;
 use pi_ai::testing::expect::Comparer;
 use pi_ai::testing::vectors::{self, Vector};
@@ -23,7 +24,9 @@ enum Runner {
 /// The areas and what runs them. The runners live in the crate whose behaviour they show, so that
 /// `cargo test` runs the same code on the project's own copies of the vectors.
 const RUNNERS: &[(&str, Runner)] = &[
+    ("agent_loop", Runner::Async(|stem, input| Box::pin(agent_core::agent_loop::run(stem, input)))),
     ("ai_data", Runner::Blocking(ai::ai_data::run)),
+    ("convert_to_llm", Runner::Async(|stem, input| Box::pin(agent_core::convert_to_llm::run(stem, input)))),
     ("provider_requests", Runner::Blocking(ai::provider_requests::run)),
     ("provider_responses", Runner::Blocking(ai::provider_responses::run)),
     ("resources", Runner::Blocking(coding_agent::resources::run)),

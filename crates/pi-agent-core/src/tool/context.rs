@@ -85,6 +85,11 @@ impl PartialResults {
         }
     }
 
+    /// What waits now.
+    pub(crate) fn take(&self) -> Vec<ToolOutput> {
+        self.lock().results.drain(..).collect()
+    }
+
     /// The call has ended: takes no more, and gives what is left.
     pub(crate) fn close(&self) -> VecDeque<ToolOutput> {
         let mut waiting = self.lock();

@@ -1,7 +1,9 @@
 //! What a model can call.
 
+mod call;
 mod context;
 mod output;
+mod set;
 mod typed;
 
 use std::sync::Arc;
@@ -10,9 +12,13 @@ use async_trait::async_trait;
 use pi_ai::ToolDeclaration;
 use serde_json::{Map, Value};
 
+pub use call::{RunToolCall, ToolCallOutcome, run_tool_call};
 pub use context::ToolContext;
 pub use output::{ToolError, ToolOutput};
+pub use set::ToolSet;
 pub use typed::Tool;
+
+pub(crate) use call::{CallSurroundings, Prepared, Progress};
 
 /// The arguments of a call: a JSON object.
 pub type ToolArguments = Map<String, Value>;

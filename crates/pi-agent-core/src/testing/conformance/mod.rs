@@ -1,0 +1,7 @@
+//! Runners that turn a vector's input into what this crate makes of it; one module per area.
+//!
+//! Each has `run(file_stem, input)`, which answers `None` for a file that it does not know. `cargo test` and
+//! `cargo xtask conformance` share them.
+
+pub mod agent_loop;
+pub mod convert_to_llm;
