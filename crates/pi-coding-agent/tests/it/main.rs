@@ -3,4 +3,5 @@
 mod conformance_resources;
 mod conformance_sessions;
 mod conformance_tools;
+mod fuzz;
 mod tools;
