@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use pi_ai::{
-    AssistantBlock, AssistantMessage, CancellationToken, Message, MessageIdentity, ProviderError, ToolCall,
+    AssistantBlock, AssistantMessage, CancellationToken, Message, MessageIdentity, ProviderError, Timestamp, ToolCall,
     ToolResultMessage, transcript::TranscriptState,
 };
 
@@ -228,7 +228,7 @@ impl<'a, C: CustomMessage, H: Host<C>> LoopRun<'a, C, H> {
             nested_calls: None,
             is_error: outcome.is_error,
             duration_ms: outcome.duration.map(|took| u64::try_from(took.as_millis()).unwrap_or(u64::MAX)),
-            timestamp: self.config.clock.now(),
+            timestamp: self.now(),
         });
         let message = AgentMessage::Llm(Message::ToolResult(result.clone()));
         self.emit(AgentEvent::MessageStart { message: message.clone() }).await;
@@ -303,6 +303,11 @@ impl<'a, C: CustomMessage, H: Host<C>> LoopRun<'a, C, H> {
         self.host.emit(event).await;
     }
 
+    /// The time. What ends a run must not fail, so a clock that does counts as standing at zero.
+    fn now(&self) -> Timestamp {
+        contain(|| self.config.clock.now()).unwrap_or_default()
+    }
+
     fn open(&self) -> MutexGuard<'_, Open> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -333,7 +338,7 @@ impl<'a, C: CustomMessage, H: Host<C>> LoopRun<'a, C, H> {
             model: model.id.clone(),
             stop_reason: failure.stop_reason(&self.patience.signal),
             error_message: Some(failure.0.message().to_owned()),
-            timestamp: contain(|| self.config.clock.now()).unwrap_or_default(),
+            timestamp: self.now(),
             ..AssistantMessage::default()
         });
         let answer = AgentMessage::Llm(Message::Assistant(message.clone()));
