@@ -26,13 +26,22 @@ enum Runner {
 const RUNNERS: &[(&str, Runner)] = &[
     ("agent_loop", Runner::Async(|stem, input| Box::pin(agent_core::agent_loop::run(stem, input)))),
     ("ai_data", Runner::Blocking(ai::ai_data::run)),
-    ("convert_to_llm", Runner::Async(|stem, input| Box::pin(agent_core::convert_to_llm::run(stem, input)))),
+    ("convert_to_llm", Runner::Async(|stem, input| Box::pin(convert_to_llm(stem, input)))),
     ("provider_requests", Runner::Blocking(ai::provider_requests::run)),
     ("provider_responses", Runner::Blocking(ai::provider_responses::run)),
     ("resources", Runner::Blocking(coding_agent::resources::run)),
+    ("sessions", Runner::Async(coding_agent::sessions::run)),
     ("tools", Runner::Async(|stem, input| Box::pin(coding_agent::tools::run(stem, input)))),
     ("transcript", Runner::Blocking(ai::transcript::run)),
 ];
+
+/// Two crates convert: each has files of its own.
+async fn convert_to_llm(stem: &str, input: &Value) -> Option<Value> {
+    match coding_agent::convert_to_llm::run(stem, input) {
+        Some(converted) => Some(converted),
+        None => agent_core::convert_to_llm::run(stem, input).await,
+    }
+}
 
 pub(crate) fn command() -> Command {
     Command::new("conformance")

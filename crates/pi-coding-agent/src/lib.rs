@@ -3,8 +3,10 @@
 
 #[cfg(feature = "cli")]
 pub mod cli;
+pub mod messages;
 pub mod modes;
 pub mod resources;
+pub mod session;
 #[doc(hidden)]
 pub mod testing;
 pub mod tool_selection;

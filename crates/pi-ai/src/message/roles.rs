@@ -38,7 +38,8 @@ pub struct SystemMessage {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct UserMessage {
-    /// Text and pictures.
+    /// Text and pictures. A stored message without any has none.
+    #[serde(default = "no_blocks")]
     pub content: Content,
     /// When it was made.
     pub timestamp: Timestamp,
@@ -192,6 +193,10 @@ impl AssistantMessage {
     pub fn is_failed(&self) -> bool {
         matches!(self.stop_reason, StopReason::Error | StopReason::Aborted)
     }
+}
+
+fn no_blocks() -> Content {
+    Content::Blocks(Vec::new())
 }
 
 fn null_as_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>

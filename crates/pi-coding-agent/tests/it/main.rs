@@ -1,5 +1,7 @@
 //! The crate's integration tests: one binary, one module per subject.
 
 mod conformance_resources;
+mod conformance_sessions;
 mod conformance_tools;
+mod fuzz;
 mod tools;

@@ -114,3 +114,114 @@ fn make_ready(bytes: Vec<u8>, image: ImageType, limits: Option<ImageLimits>) -> 
     }
     Ok(Prepared { bytes, image, hints: Vec::new() })
 }
+
+#[cfg(all(test, feature = "images"))]
+mod tests {
+    use std::io::Cursor;
+
+    use image::{DynamicImage, ImageFormat, Rgb, RgbImage};
+
+    use super::*;
+
+    fn picture(width: u32, height: u32) -> DynamicImage {
+        RgbImage::from_fn(width, height, |x, y| Rgb([(x * 7) as u8, (y * 13) as u8, (x ^ y) as u8])).into()
+    }
+
+    fn encoded(image: &DynamicImage, format: ImageFormat) -> Vec<u8> {
+        let mut bytes = Cursor::new(Vec::new());
+        image.write_to(&mut bytes, format).unwrap();
+        bytes.into_inner()
+    }
+
+    fn limits(width: u32, height: u32, bytes: usize) -> ImageOptions {
+        ImageOptions::Within(ImageLimits { width, height, bytes, jpeg_quality: 80 })
+    }
+
+    /// The image that was handed out.
+    fn shown(read: &ImageRead) -> DynamicImage {
+        let image = read.image.as_ref().unwrap();
+        let bytes = base64::engine::general_purpose::STANDARD.decode(&image.data).unwrap();
+        image::load_from_memory(&bytes).unwrap()
+    }
+
+    #[tokio::test]
+    async fn an_image_within_the_limits_is_handed_out_as_it_is() {
+        for (format, image) in [
+            (ImageFormat::Png, ImageType::Png),
+            (ImageFormat::Jpeg, ImageType::Jpeg),
+            (ImageFormat::Gif, ImageType::Gif),
+            (ImageFormat::WebP, ImageType::Webp),
+        ] {
+            let bytes = encoded(&picture(20, 10), format);
+            let read = prepare(bytes.clone(), image, &ImageOptions::Default).await;
+            assert_eq!(read.text, format!("Read image file [{}]", image.mime()));
+            let data = read.image.unwrap();
+            assert_eq!(data.mime_type, image.mime());
+            assert_eq!(base64::engine::general_purpose::STANDARD.decode(data.data).unwrap(), bytes);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_large_image_is_made_smaller_and_says_by_how_much() {
+        let bytes = encoded(&picture(300, 50), ImageFormat::Png);
+        let read = prepare(bytes.clone(), ImageType::Png, &limits(100, 100, 1_000_000)).await;
+        let image = shown(&read);
+        assert_eq!((image.width(), image.height()), (100, 17));
+        assert!(read.text.contains("original 300x50, shown at 100x17") && read.text.contains("3.00"), "{}", read.text);
+        let whole = prepare(bytes, ImageType::Png, &ImageOptions::AsTheyAre).await;
+        assert_eq!(shown(&whole).width(), 300);
+    }
+
+    #[tokio::test]
+    async fn an_image_of_too_many_bytes_becomes_one_of_fewer() {
+        let bytes = encoded(&picture(120, 120), ImageFormat::Png);
+        for most in [6000, 1500] {
+            let read = prepare(bytes.clone(), ImageType::Png, &limits(2000, 2000, most)).await;
+            assert!(read.image.as_ref().unwrap().data.len() < most, "{}", read.text);
+            assert!(read.text.contains("original 120x120"), "{}", read.text);
+        }
+        let read = prepare(bytes, ImageType::Png, &limits(2000, 2000, 10)).await;
+        assert_eq!(read.image, None);
+        assert!(read.text.contains("omitted"), "{}", read.text);
+    }
+
+    #[tokio::test]
+    async fn a_bitmap_becomes_a_png() {
+        let bytes = encoded(&picture(8, 4), ImageFormat::Bmp);
+        let read = prepare(bytes, ImageType::Bmp, &ImageOptions::Default).await;
+        assert_eq!(read.image.as_ref().unwrap().mime_type, "image/png");
+        assert!(
+            read.text.starts_with("Read image file [image/png]\n") && read.text.contains("image/bmp"),
+            "{}",
+            read.text
+        );
+        assert_eq!(shown(&read).to_rgb8(), picture(8, 4).to_rgb8());
+    }
+
+    #[tokio::test]
+    async fn a_photograph_is_turned_as_its_camera_says() {
+        let plain = encoded(&picture(60, 20), ImageFormat::Jpeg);
+        // One EXIF entry: orientation 6, a quarter turn.
+        let tiff = b"MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0";
+        let payload = [b"Exif\0\0".as_slice(), tiff].concat();
+        let length = (payload.len() as u16 + 2).to_be_bytes();
+        let bytes = [&plain[..2], &[0xff, 0xe1], &length, &payload, &plain[2..]].concat();
+        let read = prepare(bytes, ImageType::Jpeg, &limits(30, 30, 1_000_000)).await;
+        let image = shown(&read);
+        assert_eq!((image.width(), image.height()), (10, 30));
+        assert!(read.text.contains("original 20x60"), "{}", read.text);
+    }
+
+    #[tokio::test]
+    async fn a_broken_image_is_a_text() {
+        let whole = encoded(&picture(30, 30), ImageFormat::Png);
+        let huge =
+            [b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\x7f\xff\xff\xff\x7f\xff\xff\xff\x08\x02\0\0\0".as_slice(), &[0; 60]]
+                .concat();
+        for bytes in [whole[..whole.len() / 2].to_vec(), huge, b"\x89PNG\r\n\x1a\n".to_vec()] {
+            let read = prepare(bytes, ImageType::Png, &ImageOptions::Default).await;
+            assert_eq!(read.image, None);
+            assert!(read.text.contains("omitted"), "{}", read.text);
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! A session file read for a list: what was said in it, and little else.
+
+use std::{borrow::Cow, fmt, io, path::Path};
+
+use pi_ai::{Timestamp, json::from_slice_lossy};
+use serde::{
+    Deserialize, Deserializer,
+    de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
+};
+
+use crate::session::{
+    entry::{EntryKind, MessageRole, SessionInfo},
+    header::SessionHeader,
+    line::{Line, LineSplitter, is_json, read_line},
+    store::disk::{Disk, OpenMode, read_pieces},
+};
+
+/// How much of what was said is wanted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TextDetail {
+    /// What the user said first.
+    #[default]
+    First,
+    /// Everything that the user and the model said.
+    All,
+}
+
+/// What a list says about a session.
+#[derive(Debug)]
+pub(crate) struct Outline {
+    pub(crate) header: SessionHeader,
+    pub(crate) name: Option<String>,
+    pub(crate) messages: usize,
+    /// When somebody said something last.
+    pub(crate) last_activity: Option<Timestamp>,
+    pub(crate) first_message: Option<String>,
+    pub(crate) text: String,
+}
+
+impl Outline {
+    /// Reads a file; `None` when it is no session.
+    pub(crate) fn read(disk: &dyn Disk, path: &Path, detail: TextDetail) -> io::Result<Option<Self>> {
+        let file = disk.open(path, OpenMode::Read)?;
+        let mut reader = Reader { detail, outline: Start::Before };
+        let mut splitter = LineSplitter::default();
+        read_pieces(&*file, 0, |piece| splitter.push(piece, |_, line| reader.line(line)))?;
+        if let Some((_, line)) = splitter.rest()
+            && is_json(line)
+        {
+            reader.line(line);
+        }
+        Ok(match reader.outline {
+            Start::Found(outline) => Some(*outline),
+            Start::Before | Start::Refused => None,
+        })
+    }
+}
+
+enum Start {
+    Before,
+    Found(Box<Outline>),
+    Refused,
+}
+
+struct Reader {
+    detail: TextDetail,
+    outline: Start,
+}
+
+impl Reader {
+    fn line(&mut self, line: &[u8]) {
+        match &mut self.outline {
+            Start::Refused => {}
+            Start::Before => {
+                let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
+                if let Some(header) = SessionHeader::read(line) {
+                    self.outline = Start::Found(Box::new(Outline {
+                        header,
+                        name: None,
+                        messages: 0,
+                        last_activity: None,
+                        first_message: None,
+                        text: String::new(),
+                    }));
+                } else if !line.is_empty() && is_json(line) {
+                    self.outline = Start::Refused;
+                }
+            }
+            Start::Found(outline) => outline.entry(line, self.detail),
+        }
+    }
+}
+
+impl Outline {
+    fn entry(&mut self, line: &[u8], detail: TextDetail) {
+        let Line::Entry(head) = read_line(line) else { return };
+        match head.kind {
+            EntryKind::SessionInfo => {
+                if let Ok(info) = from_slice_lossy::<SessionInfo>(line) {
+                    self.name = info.shown().map(str::to_owned);
+                }
+            }
+            EntryKind::Message(role @ (MessageRole::User | MessageRole::Assistant)) => {
+                let Some(said) = read_said(line) else { return };
+                self.messages += 1;
+                let Some(text) = said.text else { return };
+                self.last_activity = self.last_activity.max(said.timestamp.or(head.timestamp));
+                if text.is_empty() {
+                    return;
+                }
+                if detail == TextDetail::All {
+                    if !self.text.is_empty() {
+                        self.text.push(' ');
+                    }
+                    self.text.push_str(&text);
+                }
+                if role == MessageRole::User && self.first_message.is_none() {
+                    self.first_message = Some(text);
+                }
+            }
+            EntryKind::Message(_) => self.messages += 1,
+            _ => {}
+        }
+    }
+}
+
+struct Said {
+    timestamp: Option<Timestamp>,
+    /// `None` when the message has no content at all.
+    text: Option<String>,
+}
+
+fn read_said(line: &[u8]) -> Option<Said> {
+    #[derive(Deserialize)]
+    struct Entry {
+        message: Message,
+    }
+    #[derive(Deserialize)]
+    struct Message {
+        #[serde(default)]
+        content: Option<Texts>,
+        #[serde(default, deserialize_with = "time_or_nothing")]
+        timestamp: Option<Timestamp>,
+    }
+    let message = from_slice_lossy::<Entry>(line).ok()?.message;
+    Some(Said { timestamp: message.timestamp, text: message.content.map(|content| content.0) })
+}
+
+fn time_or_nothing<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Timestamp>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Lenient {
+        Time(Timestamp),
+        Other(IgnoredAny),
+    }
+    Ok(match Lenient::deserialize(deserializer)? {
+        Lenient::Time(time) => Some(time),
+        Lenient::Other(_) => None,
+    })
+}
+
+/// The text of a content: a string, or text blocks joined by blanks. Everything else is passed over unread.
+struct Texts(String);
+
+impl<'de> Deserialize<'de> for Texts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct TextsVisitor;
+        impl<'de> Visitor<'de> for TextsVisitor {
+            type Value = Texts;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string or a list of content blocks")
+            }
+            fn visit_str<E>(self, text: &str) -> Result<Texts, E> {
+                Ok(Texts(text.to_owned()))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut blocks: A) -> Result<Texts, A::Error> {
+                let mut joined: Option<String> = None;
+                while let Some(block) = blocks.next_element::<Block<'de>>()? {
+                    if let Some(text) = block.text() {
+                        match &mut joined {
+                            None => joined = Some(text.into_owned()),
+                            Some(joined) => {
+                                joined.push(' ');
+                                joined.push_str(&text);
+                            }
+                        }
+                    }
+                }
+                Ok(Texts(joined.unwrap_or_default()))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Texts, A::Error> {
+                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                Ok(Texts(String::new()))
+            }
+        }
+        deserializer.deserialize_any(TextsVisitor)
+    }
+}
+
+#[derive(Deserialize)]
+struct Block<'a> {
+    #[serde(borrow, default, rename = "type")]
+    kind: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    text: Option<Cow<'a, str>>,
+}
+
+impl<'a> Block<'a> {
+    fn text(self) -> Option<Cow<'a, str>> {
+        self.text.filter(|_| self.kind.as_deref() == Some("text"))
+    }
+}

@@ -1,0 +1,167 @@
+//! A session as a file of lines.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use async_trait::async_trait;
+
+use super::{
+    AppendError, ReadRange, SessionLock, SessionStore, StoreError,
+    disk::{Disk, DiskFile, FileFacts, append_all, read_full, read_pieces},
+};
+
+/// Up to this size bytes are written by the calling thread: a write to the page cache takes microseconds, a hop to
+/// another thread costs more.
+const INLINE_LIMIT: usize = 64 << 10;
+
+/// Keeps a session in a file, one entry per line.
+pub struct JsonlStore {
+    disk: Arc<dyn Disk>,
+    path: PathBuf,
+    file: Arc<dyn DiskFile>,
+    identity: Option<(u64, u64)>,
+    name_is_new: bool,
+    /// Held as long as somebody may write.
+    _lock: Option<SessionLock>,
+}
+
+impl JsonlStore {
+    /// A store on a file that is open. With a lock it may be written to.
+    pub(crate) fn new(
+        disk: Arc<dyn Disk>,
+        path: PathBuf,
+        file: Arc<dyn DiskFile>,
+        lock: Option<SessionLock>,
+    ) -> io::Result<Self> {
+        let identity = file.facts()?.identity;
+        Ok(Self { disk, path, file, identity, name_is_new: false, _lock: lock })
+    }
+
+    /// The file has just got its name.
+    pub(crate) fn with_new_name(mut self) -> Self {
+        self.name_is_new = true;
+        self
+    }
+
+    fn facts(&self) -> Result<FileFacts, AppendError> {
+        match self.disk.facts(&self.path) {
+            Ok(facts) if facts.identity == self.identity => Ok(facts),
+            Ok(_) => Err(AppendError::Replaced),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(AppendError::Replaced),
+            Err(error) => Err(self.failed("looking at", error).into()),
+        }
+    }
+
+    fn failed(&self, action: &str, error: io::Error) -> StoreError {
+        StoreError::new(format_args!("{action} {}", self.path.display()), error)
+    }
+}
+
+impl std::fmt::Debug for JsonlStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("JsonlStore").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl SessionStore for JsonlStore {
+    async fn read(&mut self, from: u64, sink: &mut (dyn for<'a> FnMut(&'a [u8]) + Send)) -> Result<u64, StoreError> {
+        let size = self.file.facts().map_err(|error| self.failed("looking at", error))?.size;
+        if from > size {
+            return Err(StoreError::new(format_args!("reading {}", self.path.display()), "it has been cut short"));
+        }
+        read_pieces(&*self.file, from, sink).map_err(|error| self.failed("reading", error))
+    }
+
+    async fn append(&mut self, at: u64, bytes: &[u8]) -> Result<(), AppendError> {
+        let size = self.facts()?.size;
+        match size.cmp(&at) {
+            std::cmp::Ordering::Less => return Err(AppendError::Replaced),
+            std::cmp::Ordering::Greater => return Err(AppendError::Moved { end: size }),
+            std::cmp::Ordering::Equal => {}
+        }
+        let written = if bytes.len() <= INLINE_LIMIT {
+            append_all(&*self.file, bytes)
+        } else {
+            let (file, bytes) = (self.file.clone(), bytes.to_vec());
+            in_background(move || append_all(&*file, &bytes)).await
+        };
+        written.map_err(|error| self.failed("writing to", error).into())
+    }
+
+    async fn sync(&mut self) -> Result<(), StoreError> {
+        let (file, disk) = (self.file.clone(), self.disk.clone());
+        let folder = self.name_is_new.then(|| self.path.parent().map(Path::to_owned)).flatten();
+        let synced = in_background(move || {
+            file.sync()?;
+            folder.map_or(Ok(()), |folder| disk.sync_folder(&folder))
+        });
+        synced.await.map_err(|error| self.failed("forcing to the disk", error))?;
+        self.name_is_new = false;
+        Ok(())
+    }
+
+    fn reader(&self) -> Option<Arc<dyn ReadRange>> {
+        Some(Arc::new(FileReader(self.file.clone())))
+    }
+}
+
+/// Reads ranges of a file.
+pub(crate) struct FileReader(pub(crate) Arc<dyn DiskFile>);
+
+impl ReadRange for FileReader {
+    fn read_range(&self, at: u64, into: &mut [u8]) -> io::Result<()> {
+        match read_full(&*self.0, at, into)? {
+            count if count == into.len() => Ok(()),
+            _ => Err(io::ErrorKind::UnexpectedEof.into()),
+        }
+    }
+}
+
+async fn in_background<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(error) => Err(io::Error::other(error)),
+    }
+}
+
+/// Makes a file with this content that has a name of its own until it is whole, and gives it its final name then. It
+/// never appears in part, and never takes the place of another file.
+///
+/// # Errors
+/// [`io::ErrorKind::AlreadyExists`] when the name is taken, and those of the file system; then nothing is left behind
+/// that could be removed.
+pub(crate) fn create_beside(
+    disk: &dyn Disk,
+    path: &Path,
+    write: impl FnOnce(&dyn DiskFile) -> io::Result<()>,
+) -> io::Result<Arc<dyn DiskFile>> {
+    let (temporary, file) = temporary_beside(disk, path)?;
+    let named = write(&*file).and_then(|()| disk.rename_new(&temporary, path));
+    if let Err(error) = named {
+        let _ = disk.remove(&temporary);
+        return Err(error);
+    }
+    Ok(file)
+}
+
+/// A new file beside another one, under a name that is no session's.
+///
+/// # Errors
+/// Those of the file system.
+pub(crate) fn temporary_beside(disk: &dyn Disk, path: &Path) -> io::Result<(PathBuf, Arc<dyn DiskFile>)> {
+    let mut attempt = 0u32;
+    loop {
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".{}-{attempt}.tmp", std::process::id()));
+        let temporary = PathBuf::from(name);
+        match disk.create(&temporary) {
+            Ok(file) => return Ok((temporary, file)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempt < 100 => attempt += 1,
+            Err(error) => return Err(error),
+        }
+    }
+}

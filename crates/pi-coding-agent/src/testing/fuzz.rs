@@ -1,0 +1,138 @@
+//! Fuzz entry points: one function over bytes per reader of foreign text. Each panics when a law is broken.
+//!
+//! The test run drives them from a fixed seed for a short time; cargo-fuzz can call them as they are.
+
+use crate::tools::edit::{Edit, EditError, Edited, Piece, apply_edits, normalize_tolerant};
+
+/// Edits of a file: what is outside the matches stays byte for byte, what was matched looks like what was looked
+/// for, and the patch turns the old text into the new one.
+///
+/// The bytes are a file and edits, separated by 0x1e, each edit an old and a new text, separated by 0x1f. An
+/// old text of 0x01 and three bytes is a part of the file itself: from where, how long, and how disguised.
+pub fn edit(data: &[u8]) {
+    let mut parts = data.split(|byte| *byte == 0x1e);
+    let file = parts.next().unwrap_or_default();
+    let edits: Vec<Edit> = parts.map(|part| read_edit(part, file)).collect();
+    match apply_edits(file, &edits, "f") {
+        Ok(edited) => check_edited(file, &edits, &edited),
+        Err(EditError::NotUnique { occurrences, lines, .. }) => {
+            assert!(occurrences > 1 && !lines.is_empty() && lines.is_sorted());
+        }
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+}
+
+fn read_edit(part: &[u8], file: &[u8]) -> Edit {
+    let (old, new) = match part.iter().position(|byte| *byte == 0x1f) {
+        Some(at) => (&part[..at], &part[at + 1..]),
+        None => (part, [].as_slice()),
+    };
+    let old = match old {
+        [1, start, length, disguise, ..] => disguised(part_of(file, *start, *length), *disguise),
+        other => String::from_utf8_lossy(other).into_owned(),
+    };
+    Edit::new(old, String::from_utf8_lossy(new))
+}
+
+fn part_of(file: &[u8], start: u8, length: u8) -> String {
+    let text = String::from_utf8_lossy(file);
+    text.chars().skip(usize::from(start) % 64).take(usize::from(length) % 16 + 1).collect()
+}
+
+fn disguised(text: String, how: u8) -> String {
+    match how % 6 {
+        0 => text.replace('\'', "\u{2019}").replace('"', "\u{201c}"),
+        1 => text.replace('-', "\u{2014}").replace(' ', "\u{a0}"),
+        2 => text.replace('\n', " \t\n"),
+        3 => text.replace('\n', "\r\n"),
+        4 => text + "  ",
+        _ => text,
+    }
+}
+
+fn check_edited(file: &[u8], edits: &[Edit], edited: &Edited) {
+    let removed = removed_texts(file, edited);
+    // Ranges that touch are one.
+    assert!(!removed.is_empty() && removed.len() <= edits.len(), "every edit removes one range");
+    for text in &removed {
+        // Half a ligature at an end belongs to the removed bytes, and blanks at the end of a line to none.
+        let looks = looks_like(text);
+        assert!(
+            edits.iter().any(|edit| looks.contains(&looks_like(edit.old_text.as_bytes()))),
+            "{text:?} was not asked for"
+        );
+    }
+    let after = edited.to_bytes(file);
+    let mark = "\u{feff}".as_bytes();
+    assert!(!file.starts_with(mark) || after.starts_with(mark), "the byte order mark stays");
+    let body = if file.starts_with(mark) { mark.len() } else { 0 };
+    if let (Some(before), Some(after)) = (plain_text(&file[body..]), plain_text(&after[body..])) {
+        assert_eq!(apply_patch(&before, &edited.diff.patch), after, "the patch");
+    }
+}
+
+/// The ranges of the file that no piece keeps; the pieces keep ranges in order.
+fn removed_texts<'a>(file: &'a [u8], edited: &Edited) -> Vec<&'a [u8]> {
+    let mut removed = Vec::new();
+    let mut at = 0;
+    for piece in &edited.pieces {
+        if let Piece::Kept(range) = piece {
+            assert!(at <= range.start && range.start < range.end && range.end <= file.len(), "the pieces are in order");
+            if at < range.start {
+                removed.push(&file[at..range.start]);
+            }
+            at = range.end;
+        }
+    }
+    if at < file.len() {
+        removed.push(&file[at..]);
+    }
+    removed
+}
+
+/// A text without all that a tolerant match looks over; where it begins or ends inside a line counts for nothing.
+fn looks_like(text: &[u8]) -> String {
+    let text = String::from_utf8_lossy(text).replace("\r\n", "\n").replace('\r', "\n").replace('\u{feff}', "");
+    normalize_tolerant(&text).trim_end().to_owned()
+}
+
+fn plain_text(bytes: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    Some(text.replace("\r\n", "\n").replace('\r', "\n"))
+}
+
+/// Applies a unified diff as `patch` would, and checks every line that it claims to find.
+pub fn apply_patch(text: &str, patch: &str) -> String {
+    let old: Vec<&str> = text.split_inclusive('\n').collect();
+    let mut new = String::new();
+    let mut at = 0;
+    let lines: Vec<&str> = patch.split_inclusive('\n').skip(2).collect();
+    for (index, line) in lines.iter().enumerate() {
+        let ends_here = lines.get(index + 1).is_some_and(|next| next.starts_with("\\ No newline"));
+        let body = line.get(1..).unwrap_or_default();
+        let body = if ends_here { body.strip_suffix('\n').unwrap_or(body) } else { body };
+        match line.as_bytes().first() {
+            Some(b'@') => {
+                let start: usize =
+                    line.split(['-', ',']).nth(1).and_then(|number| number.parse().ok()).expect("a hunk");
+                let empty = line.split([' ', ',']).nth(2) == Some("0");
+                while at + usize::from(!empty) < start {
+                    new.push_str(old[at]);
+                    at += 1;
+                }
+            }
+            Some(b'\\') => {}
+            Some(b'+') => new.push_str(body),
+            Some(sign @ (b' ' | b'-')) => {
+                assert_eq!(old.get(at), Some(&body), "line {} of the patch", index + 3);
+                if *sign == b' ' {
+                    new.push_str(body);
+                }
+                at += 1;
+            }
+            _ => panic!("line {} of the patch is none: {line:?}", index + 3),
+        }
+    }
+    new.extend(old[at.min(old.len())..].iter().copied());
+    new
+}
