@@ -29,6 +29,7 @@ const RUNNERS: &[(&str, Runner)] = &[
     ("convert_to_llm", Runner::Async(|stem, input| Box::pin(convert_to_llm(stem, input)))),
     ("provider_requests", Runner::Blocking(ai::provider_requests::run)),
     ("provider_responses", Runner::Blocking(ai::provider_responses::run)),
+    ("provider_sequences", Runner::Blocking(ai::provider_sequences::run)),
     ("resources", Runner::Blocking(coding_agent::resources::run)),
     ("sessions", Runner::Async(coding_agent::sessions::run)),
     ("tools", Runner::Async(|stem, input| Box::pin(coding_agent::tools::run(stem, input)))),

@@ -51,6 +51,11 @@ pub(crate) struct SampledSchema<'a> {
     pub(crate) strict: bool,
 }
 
+/// Whether the tool asks for strict sampling where it is possible, and can do without.
+pub(crate) fn prefers_strict(tool: &ToolDeclaration) -> bool {
+    json_schema_strictness(tool) == Some(Strictness::Prefer)
+}
+
 /// The schema that goes out, strict when the tool asks for it and the wire can.
 ///
 /// # Errors

@@ -22,6 +22,14 @@ pub(crate) fn clipped(id: &str, length: usize) -> &str {
     id.char_indices().nth(length).map_or(id, |(at, _)| &id[..at])
 }
 
+/// As [`plain`] and [`clipped`].
+pub(crate) fn plain_clipped(id: &str, length: usize) -> Cow<'_, str> {
+    match plain(id) {
+        Cow::Borrowed(id) => Cow::Borrowed(clipped(id, length)),
+        Cow::Owned(id) => Cow::Owned(clipped(&id, length).to_owned()),
+    }
+}
+
 /// A short text that stands for a long one: the same for the same text, another one for nearly every other.
 pub(crate) fn short_hash(text: &str) -> String {
     use sha2::{Digest, Sha256};
@@ -47,6 +55,7 @@ mod tests {
     fn ids_are_made_plain_and_short() {
         assert!(matches!(plain("call_1-A"), Cow::Borrowed(_)));
         assert_eq!(plain("a.b|c/é😀"), "a_b_c____");
+        assert_eq!(plain_clipped("a.bc", 3), "a_b");
         assert_eq!(clipped("ab", 3), "ab");
     }
 

@@ -6,6 +6,7 @@
 //! An application adds a protocol in one of two ways: as a [`Wire`], when it is HTTP with a streamed body, so that
 //! transport, timeouts, retry and hooks come for nothing; or as a whole [`Api`], when it is anything else.
 
+pub mod anthropic_messages;
 mod billing;
 pub mod budget;
 mod cache;
@@ -13,6 +14,7 @@ pub mod compat;
 mod constraint;
 pub mod decode;
 pub mod errors;
+mod exchange;
 pub mod headers;
 mod ids;
 mod json_text;
@@ -24,14 +26,15 @@ pub mod sse;
 mod thinking;
 mod tool_schema;
 
-use std::sync::Arc;
+use std::{any::Any, fmt, sync::Arc};
 
+pub use exchange::{Exchange, Next};
 pub use reader::{BodyReader, Progress};
 
 use crate::{
     context::TranscriptContext,
     error::{ErrorKind, ProviderError},
-    id::ApiId,
+    id::{ApiId, SessionId},
     model::Model,
     options::{Headers, StreamOptions},
     stream::{AssistantStream, MessageBuilder},
@@ -57,8 +60,30 @@ pub trait Wire: Send + Sync + 'static {
     /// When the request cannot be expressed on this wire, or something that it needs (a key, a base URL) is missing.
     fn encode(&self, request: &EncodeRequest<'_>) -> Result<HttpRequest, ProviderError>;
 
-    /// The decoder of one response to that request.
-    fn decoder(&self, request: &EncodeRequest<'_>) -> Box<dyn Decoder>;
+    /// The decoder of one response to that request. `sent` is what was sent.
+    fn decoder(&self, request: &EncodeRequest<'_>, sent: &HttpRequest) -> Box<dyn Decoder>;
+
+    /// What is given up from the start, because the provider refused it before in this conversation.
+    fn concessions(&self, _model: &Model, _options: &StreamOptions) -> Concessions {
+        Concessions::default()
+    }
+
+    /// The last change before a request is sent, after the caller's hooks: for wires that keep something between
+    /// requests. [`encode`](Self::encode) does not know of it.
+    fn prepare(&self, _request: &EncodeRequest<'_>, http: HttpRequest) -> HttpRequest {
+        http
+    }
+
+    /// The provider refused a request. Some refusals can be got around by giving something up: then the request is
+    /// encoded again with that.
+    fn concede(
+        &self,
+        _request: &EncodeRequest<'_>,
+        _sent: &HttpRequest,
+        _refusal: &ProviderError,
+    ) -> Option<Concession> {
+        None
+    }
 
     /// How the response's body is cut into frames.
     fn framing(&self) -> Framing {
@@ -75,10 +100,57 @@ pub struct EncodeRequest<'a> {
     pub context: &'a TranscriptContext,
     /// The options; the key is in them.
     pub options: &'a StreamOptions,
+    /// What is given up, because the provider refuses it.
+    pub concessions: &'a Concessions,
+}
+
+/// Something that a request goes without after the provider refused it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Concession {
+    /// Tools that would like strict arguments are sent without.
+    LenientTools,
+    /// The conversation's thread at the provider is begun anew.
+    NewThread,
+    /// The conversation has no thread at the provider.
+    NoThread,
+    /// Of a wire that an application adds.
+    Other(String),
+}
+
+impl Concession {
+    /// What the answer's diagnostics call it.
+    pub fn diagnostic(&self) -> &str {
+        match self {
+            Self::LenientTools => "anthropic_strict_tools_fallback",
+            Self::NewThread | Self::NoThread => "anthropic_thread_fallback",
+            Self::Other(name) => name,
+        }
+    }
+}
+
+/// What a request goes without.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Concessions(Vec<Concession>);
+
+impl Concessions {
+    /// Whether this is given up.
+    pub fn contains(&self, concession: &Concession) -> bool {
+        self.0.contains(concession)
+    }
+
+    /// Gives something up; whether it was not before.
+    pub fn add(&mut self, concession: Concession) -> bool {
+        let is_new = !self.contains(&concession);
+        if is_new {
+            self.0.push(concession);
+        }
+        is_new
+    }
 }
 
 /// A request as it goes to the transport. All of them are `POST`.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct HttpRequest {
     /// The whole URL.
     pub url: String,
@@ -86,11 +158,35 @@ pub struct HttpRequest {
     pub headers: Headers,
     /// The JSON body.
     pub body: Vec<u8>,
+    /// What the wire wants to know again when the response comes.
+    pub note: Note,
 }
 
-impl std::fmt::Debug for HttpRequest {
+/// What a wire remembers of a request that it prepared.
+#[derive(Clone, Default)]
+pub struct Note(Option<Arc<dyn Any + Send + Sync>>);
+
+impl Note {
+    /// Remembers a value.
+    pub fn new<T: Send + Sync + 'static>(value: T) -> Self {
+        Self(Some(Arc::new(value)))
+    }
+
+    /// The value, when it is of this type.
+    pub fn get<T: Send + Sync + 'static>(&self) -> Option<&T> {
+        self.0.as_ref()?.downcast_ref()
+    }
+}
+
+impl fmt::Debug for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Note(…)" } else { "Note" })
+    }
+}
+
+impl fmt::Debug for HttpRequest {
     /// Without header values: they may hold keys.
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<_> = self.headers.iter().map(|(name, _)| name).collect();
         f.debug_struct("HttpRequest")
             .field("url", &self.url)
@@ -143,18 +239,32 @@ pub trait Decoder: Send + 'static {
     fn finish(&mut self, answer: &mut MessageBuilder) -> Result<(), ProviderError>;
 }
 
-/// The built-in wire of this name.
-///
-/// # Errors
-/// When there is none, or its feature is off: the message names it.
-pub fn builtin_wire(id: &ApiId) -> Result<Arc<dyn Wire>, ProviderError> {
-    Ok(match id.as_str() {
-        openai_completions::OpenAiCompletions::ID => Arc::new(openai_completions::OpenAiCompletions),
-        _ => {
-            let message = format!("There is no built-in API `{id}`. Check the model's `api`, or add one in code.");
-            return Err(ProviderError::new(ErrorKind::InvalidRequest, message));
-        }
-    })
+/// The built-in wires, with what some of them keep between the requests of a conversation. Make one and keep it.
+#[derive(Clone, Debug, Default)]
+pub struct BuiltinWires {
+    anthropic: Arc<anthropic_messages::AnthropicMessages>,
+}
+
+impl BuiltinWires {
+    /// The wire of this name.
+    ///
+    /// # Errors
+    /// When there is none, or its feature is off: the message names it.
+    pub fn get(&self, id: &ApiId) -> Result<Arc<dyn Wire>, ProviderError> {
+        Ok(match id.as_str() {
+            openai_completions::OpenAiCompletions::ID => Arc::new(openai_completions::OpenAiCompletions),
+            anthropic_messages::AnthropicMessages::ID => self.anthropic.clone(),
+            _ => {
+                let message = format!("There is no built-in API `{id}`. Check the model's `api`, or add one in code.");
+                return Err(ProviderError::new(ErrorKind::InvalidRequest, message));
+            }
+        })
+    }
+
+    /// Forgets what is kept for a conversation, when it is over.
+    pub fn forget(&self, session: &SessionId) {
+        self.anthropic.forget(session);
+    }
 }
 
 /// The bytes of a body.

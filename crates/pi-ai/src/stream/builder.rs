@@ -162,6 +162,14 @@ impl MessageBuilder {
         completion.apply_to(self.fold.message_mut());
     }
 
+    /// Adds something that the wire wants to be known about the request, for people.
+    pub fn diagnose(&mut self, diagnostic: serde_json::Value) {
+        self.complete(|message| match &mut message.diagnostics {
+            Some(serde_json::Value::Array(known)) => known.push(diagnostic),
+            diagnostics => *diagnostics = Some(serde_json::Value::Array(vec![diagnostic])),
+        });
+    }
+
     /// Ends the answer.
     pub fn done(&mut self, reason: StopReason) {
         let completion = Box::new(Completion::of(self.fold.message()));

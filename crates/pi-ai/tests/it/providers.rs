@@ -1,9 +1,9 @@
-//! The vectors of the areas `provider_requests` and `provider_responses`.
+//! The vectors of the areas `provider_requests`, `provider_responses` and `provider_sequences`.
 
 use std::path::{Path, PathBuf};
 
 use pi_ai::testing::{
-    conformance::{provider_requests, provider_responses},
+    conformance::{provider_requests, provider_responses, provider_sequences},
     vectors,
 };
 use serde_json::Value;
@@ -41,8 +41,28 @@ fn openai_completions_responses() {
 }
 
 #[test]
+fn anthropic_messages_requests() {
+    requests("anthropic-messages", &["common", "extra", "native", "surrogates"]);
+}
+
+#[test]
+fn anthropic_messages_responses() {
+    responses("anthropic-messages");
+}
+
+#[test]
+fn a_request_that_failed_is_sent_again_as_the_policy_says() {
+    check("provider_sequences", "http_retry", provider_sequences::run);
+}
+
+#[test]
+fn anthropic_threads_send_only_what_is_new() {
+    check("provider_sequences", "anthropic_threads", provider_sequences::run);
+}
+
+#[test]
 fn an_answer_does_not_depend_on_where_its_bytes_are_cut() {
-    for wire in ["openai-completions"] {
+    for wire in ["openai-completions", "anthropic-messages"] {
         for case in vectors::load(&path("provider_responses", wire)).unwrap() {
             let cut = provider_responses::cut_that_matters(&case.input);
             assert_eq!(cut, None, "{wire}: {}", case.name);

@@ -30,7 +30,7 @@ impl Wire for OpenAiCompletions {
         request::encode(request)
     }
 
-    fn decoder(&self, request: &EncodeRequest<'_>) -> Box<dyn Decoder> {
+    fn decoder(&self, request: &EncodeRequest<'_>, _sent: &HttpRequest) -> Box<dyn Decoder> {
         Box::new(response::ChatDecoder::new(request))
     }
 }

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     api::{
-        EncodeRequest, HttpRequest, budget,
+        EncodeRequest, HttpRequest, Note, budget,
         cache::{CacheControl, clipped_cache_key},
         constraint::{self, ANY_KEYWORD, StrictMode},
         headers::{self, HeaderMap},
@@ -39,6 +39,7 @@ pub(super) fn encode(request: &EncodeRequest<'_>) -> Result<HttpRequest, Provide
         url: headers::url(request.model, "/chat/completions")?,
         headers: head(request, &compat)?.into_headers(),
         body: body.into_bytes()?,
+        note: Note::default(),
     })
 }
 
@@ -68,7 +69,7 @@ fn head(request: &EncodeRequest<'_>, compat: &Compat<'_>) -> Result<HeaderMap, P
 }
 
 fn body<'a>(request: &EncodeRequest<'a>, compat: &Compat<'a>) -> Result<Body<'a>, ProviderError> {
-    let EncodeRequest { model, context, options } = *request;
+    let EncodeRequest { model, context, options, .. } = *request;
     let messages = context.messages();
     let tools = resolve_tools(messages, compat.tool_changes);
     let cache_control = cache_control(compat, options.cache_retention);
@@ -100,7 +101,7 @@ fn cache_control(compat: &Compat<'_>, retention: CacheRetention) -> Option<Cache
 
 /// Everything but messages and tools.
 fn fields(request: &EncodeRequest<'_>, compat: &Compat<'_>) -> Map<String, Value> {
-    let EncodeRequest { model, context, options } = *request;
+    let EncodeRequest { model, context, options, .. } = *request;
     let mut fields = Map::new();
     let mut set = |name: &str, value: Value| drop(fields.insert(name.to_owned(), value));
     set("model", model.id.as_str().into());

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    api::{BodyReader, EncodeRequest, Progress, Wire, builtin_wire},
+    api::{BodyReader, BuiltinWires, Concessions, EncodeRequest, HttpRequest, Note, Progress, Wire},
     context::{Context, TranscriptContext},
     id::SessionId,
     json::from_str_lenient,
@@ -24,21 +24,24 @@ pub(super) struct Call {
     pub(super) context: TranscriptContext,
     pub(super) options: StreamOptions,
     pub(super) wire: Arc<dyn Wire>,
+    pub(super) concessions: Concessions,
 }
 
 impl Call {
     pub(super) fn new(model: &Value, context: TranscriptContext, options: StreamOptions) -> Option<Self> {
         let model: Model = serde_json::from_value(model.clone()).ok()?;
-        let wire = builtin_wire(&model.api).ok()?;
-        Some(Self { model: Arc::new(model), context, options, wire })
+        let wire = BuiltinWires::default().get(&model.api).ok()?;
+        Some(Self { model: Arc::new(model), context, options, wire, concessions: Concessions::default() })
     }
 
     pub(super) fn request(&self) -> EncodeRequest<'_> {
-        EncodeRequest { model: &self.model, context: &self.context, options: &self.options }
+        let Self { model, context, options, concessions, .. } = self;
+        EncodeRequest { model, context, options, concessions }
     }
 
     pub(super) fn reader(&self) -> BodyReader {
-        BodyReader::new(self.wire.framing(), self.wire.decoder(&self.request()))
+        let sent = HttpRequest { url: String::new(), headers: Vec::new(), body: Vec::new(), note: Note::default() };
+        BodyReader::new(self.wire.framing(), self.wire.decoder(&self.request(), &sent))
     }
 }
 

@@ -9,4 +9,5 @@ mod exchange;
 pub mod models;
 pub mod provider_requests;
 pub mod provider_responses;
+pub mod provider_sequences;
 pub mod transcript;

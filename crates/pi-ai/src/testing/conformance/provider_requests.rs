@@ -13,7 +13,7 @@ pub fn run(_file_stem: &str, input: &Value) -> Option<Value> {
     };
     let call = Call::new(&input["model"], context, options(&input["options"])?)?;
     Some(match call.wire.encode(&call.request()) {
-        Ok(request) => json!({ "request": shown(&request) }),
+        Ok(request) => json!({ "request": shown(&call.wire.prepare(&call.request(), request)) }),
         Err(_) => json!({ "request": null, "error": true }),
     })
 }
