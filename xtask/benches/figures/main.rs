@@ -65,7 +65,6 @@ impl Size {
 enum Finding {
     Row(Row),
     /// The row of this name is left out: what is missing on this machine.
-    #[expect(dead_code, reason = "no bench that needs something of the machine has landed yet")]
     LeftOut {
         name: String,
         reason: String,
