@@ -5,6 +5,7 @@
 //! ratio to a floor, and medians of several runs: the machines that run this are shared, and wall time there says more
 //! about the neighbours than about the code.
 
+mod decode;
 mod program;
 mod start;
 mod stream;
@@ -24,6 +25,11 @@ struct Bench {
 }
 
 const BENCHES: &[Bench] = &[
+    Bench {
+        name: "decode",
+        asks: "What does it cost to decode 200,000 text deltas, against finding and reading them and nothing else?",
+        run: decode::run,
+    },
     Bench {
         name: "start",
         asks: "How long from the start of `pi -p` to the first byte of its request, against a bare program?",
