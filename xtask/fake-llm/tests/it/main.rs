@@ -5,4 +5,5 @@
 mod answers;
 mod client;
 mod connections;
+mod recorded;
 mod strictness;
