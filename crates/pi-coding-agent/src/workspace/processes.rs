@@ -93,8 +93,8 @@ pub enum ProcessError {
     #[error("This workspace runs no commands.")]
     Unsupported,
     /// The sandbox that was asked for cannot be set up, so nothing was run.
-    #[error("The sandbox cannot be set up, so the command was not run: {0}")]
-    Sandbox(String),
+    #[error("The command was not run. {0}")]
+    Sandbox(#[from] super::local::SandboxUnavailable),
     /// Starting it failed.
     #[error("The command could not be started: {0}")]
     Start(#[source] std::io::Error),

@@ -1,6 +1,7 @@
 //! This machine as a workspace: its files, its shell, and limits to both where they are asked for.
 
 mod files;
+mod sandbox;
 #[cfg(feature = "search")]
 mod search;
 mod shell;
@@ -19,6 +20,7 @@ use std::sync::Arc;
 use super::{Files, Search, Workspace};
 
 pub use files::LocalFiles;
+pub use sandbox::{Network, Sandbox, SandboxUnavailable};
 #[cfg(feature = "search")]
 pub use search::LocalSearch;
 pub use system::LocalProcesses;
@@ -86,6 +88,24 @@ pub struct ProcessOptions {
     pub shell: Option<PathBuf>,
     /// A directory of our own programs, put in front of their `PATH`.
     pub bin_dir: Option<PathBuf>,
+    /// What they are kept from; `None` keeps them from nothing.
+    pub sandbox: Option<Sandbox>,
+}
+
+impl LocalOptions {
+    /// Puts everything into a sandbox: commands and file tools write only below the working directory and the
+    /// directory for temporary files, and commands reach the network only if they may.
+    ///
+    /// # Errors
+    ///
+    /// When this system or this build cannot do that.
+    pub fn sandboxed(mut self, network: Network) -> Result<Self, SandboxUnavailable> {
+        Sandbox::check()?;
+        let roots = vec![self.cwd.clone(), self.temp_dir.clone()];
+        self.access = Access::Confined(Confinement { read: ReadScope::Anywhere, roots: roots.clone() });
+        self.processes.sandbox = Some(Sandbox { writable: roots, network });
+        Ok(self)
+    }
 }
 
 /// This machine as a workspace.

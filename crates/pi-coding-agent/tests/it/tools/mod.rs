@@ -5,6 +5,7 @@
 mod bash;
 mod edit;
 mod files;
+mod sandbox;
 mod search;
 
 use std::path::Path;

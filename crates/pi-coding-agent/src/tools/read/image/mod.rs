@@ -115,7 +115,8 @@ fn make_ready(bytes: Vec<u8>, image: ImageType, limits: Option<ImageLimits>) -> 
     Ok(Prepared { bytes, image, hints: Vec::new() })
 }
 
-#[cfg(all(test, feature = "images"))]
+#[cfg(test)]
+#[cfg(feature = "images")]
 mod tests {
     use std::io::Cursor;
 

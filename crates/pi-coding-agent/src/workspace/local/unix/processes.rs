@@ -22,7 +22,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::session::{CommandProcesses, holders_of};
 use crate::workspace::local::shell::{command_environment, find_shell};
-use crate::workspace::local::{Environment, ProcessOptions};
+use crate::workspace::local::{Environment, ProcessOptions, Sandbox};
 use crate::workspace::{ProcessEnd, ProcessError, ProcessOutcome, Processes, ShellCommand, ShellExit, Survivor};
 
 /// From the polite signal to the other one.
@@ -72,7 +72,8 @@ impl Processes for LocalProcesses {
             command_environment(&self.options.environment, self.options.bin_dir.as_deref(), &command.variables);
         let (reader, writer) = io::pipe().map_err(ProcessError::Start)?;
         let deadline = command.timeout.map(|timeout| Instant::now() + timeout);
-        let mut child = Child::start(shell, command, environment, writer).await?;
+        let sandbox = self.options.sandbox.clone();
+        let mut child = Child::start(shell, command, environment, sandbox, writer).await?;
         let reader = OwnedFd::from(reader);
         let mut running = Running {
             reader: Some(pipe::Receiver::from_owned_fd(reader).map_err(ProcessError::Start)?),
@@ -129,6 +130,7 @@ impl Child {
         shell: std::path::PathBuf,
         command: ShellCommand,
         environment: Environment,
+        sandbox: Option<Sandbox>,
         writer: io::PipeWriter,
     ) -> Result<Self, ProcessError> {
         let (started, pid) = oneshot::channel();
@@ -137,10 +139,15 @@ impl Child {
         std::thread::Builder::new()
             .name("pi-shell".to_owned())
             .spawn(move || {
+                // It holds for this thread and what it starts, and for nothing else.
+                if let Some(Err(refused)) = sandbox.map(|sandbox| sandbox.enter()) {
+                    let _ = started.send(Err(ProcessError::Sandbox(refused)));
+                    return;
+                }
                 let mut child = match spawn(&shell, &command, &environment, writer) {
                     Ok(child) => child,
                     Err(error) => {
-                        let _ = started.send(Err(error));
+                        let _ = started.send(Err(ProcessError::Start(error)));
                         return;
                     }
                 };
@@ -158,8 +165,7 @@ impl Child {
             .map_err(ProcessError::Start)?;
         let pid = pid
             .await
-            .unwrap_or_else(|_| Err(io::Error::other("the thread that starts commands ended")))
-            .map_err(ProcessError::Start)?;
+            .unwrap_or_else(|_| Err(ProcessError::Start(io::Error::other("the thread that starts commands ended"))))?;
         Ok(Self { processes: CommandProcesses::of_child(pid), exited, reap: Some(reap) })
     }
 
