@@ -2,10 +2,19 @@
 //!
 //! The test run drives them from a fixed seed for a short time; cargo-fuzz can call them as they are.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use crate::json::{ArgumentsBuilder, StreamingJson, from_str_repaired};
 use crate::schema::CompiledSchema;
+use crate::{
+    api::{BuiltinWires, Exchange, Progress},
+    context::Context,
+    json::{ArgumentsBuilder, StreamingJson, from_str_repaired},
+    message::{AssistantMessage, Message},
+    model::Model,
+    options::StreamOptions,
+    stream::{MessageBuilder, MessageFold},
+    time::Timestamp,
+};
 
 /// The arguments of a tool call: what they are in the end does not depend on where the text was cut, and finished
 /// text is judged as the whole-text reader judges it.
@@ -58,6 +67,58 @@ pub fn schema(data: &[u8]) {
             Err(error) => assert!(!error.issues().is_empty(), "refused without a reason"),
         }
     }
+}
+
+/// A response of the wire `openai-completions`.
+///
+/// The first byte chooses how the rest arrives, as for all responses: what comes of it does not depend on that, always
+/// ends, is what the events say, and takes no more memory than the body warrants.
+pub fn openai_completions(data: &[u8]) {
+    response("openai-completions", data);
+}
+
+/// A response of the wire `anthropic-messages`.
+pub fn anthropic_messages(data: &[u8]) {
+    response("anthropic-messages", data);
+}
+
+fn response(api: &str, data: &[u8]) {
+    let (length, body) = data.split_first().unwrap_or((&0, data));
+    let whole = read_response(api, std::iter::once(body));
+    let pieces = read_response(api, body.chunks(usize::from(*length).max(1)));
+    assert_eq!(pieces, whole, "the pieces changed the answer");
+    let size = json!(whole).to_string().len();
+    assert!(size <= 4096 + 16 * body.len(), "an answer of {size} bytes from {} bytes", body.len());
+}
+
+fn read_response<'a>(api: &str, pieces: impl Iterator<Item = &'a [u8]>) -> AssistantMessage {
+    let model = Model { id: "m".into(), api: api.into(), base_url: "http://x".into(), ..Model::default() };
+    let Ok(wire) = BuiltinWires::default().get(&model.api) else { panic!("no wire {api}") };
+    let context = Context::from(vec![Message::user("go")]).normalize();
+    let options = StreamOptions { api_key: Some("k".into()), ..StreamOptions::default() };
+    let exchange = Exchange::new(&*wire, &model, &context, &options);
+    let Ok(sent) = exchange.encode() else { panic!("the request cannot be made") };
+    let mut answer = MessageBuilder::new(&model, Timestamp::default());
+    let mut reader = exchange.begin(&sent, &mut answer);
+    for piece in pieces {
+        reader.push(piece);
+        while reader.advance(&mut answer) == Progress::Decoded {}
+    }
+    reader.finish();
+    while reader.advance(&mut answer) == Progress::Decoded {}
+    assert!(answer.has_ended(), "the answer did not end");
+    let mut fold = MessageFold::new(&model, Timestamp::default());
+    while let Some(event) = answer.pop_event() {
+        fold.apply(&event);
+    }
+    let message = answer.into_message();
+    let mut said = fold.into_message();
+    if message.is_failed() {
+        // Signatures and ids may come late, without an event of their own, when an answer fails.
+        said.content.clone_from(&message.content);
+    }
+    assert_eq!(said, message, "the events do not add up to the message");
+    message
 }
 
 fn is_blank(character: char) -> bool {

@@ -10,3 +10,4 @@ mod providers;
 mod schema;
 mod streaming_json;
 mod transcript;
+mod wires;

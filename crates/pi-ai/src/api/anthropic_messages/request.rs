@@ -152,8 +152,7 @@ impl<'a> Encoder<'a> {
     fn betas(&self) -> Option<Vec<Cow<'a, str>>> {
         let of_model = self.model.headers.iter().map(|(name, value)| (name, Some(value.as_str())));
         let of_request = self.options.headers.iter().map(|(name, value)| (name, value.as_deref()));
-        let set =
-            of_model.chain(of_request).filter(|(name, _)| name.eq_ignore_ascii_case("anthropic-beta")).next_back();
+        let set = of_model.chain(of_request).rfind(|(name, _)| name.eq_ignore_ascii_case("anthropic-beta"));
         let mut betas: Vec<Cow<'a, str>> = Vec::new();
         let mut add = |beta: &'a str| {
             if !beta.is_empty() && !betas.iter().any(|known| known == beta) {

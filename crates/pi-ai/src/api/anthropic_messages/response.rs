@@ -423,10 +423,11 @@ impl Decoder for MessageDecoder {
             Some(Finish::Failed(error)) => return Err(error),
             None => return Err(self.broken_off("a stop reason")),
         };
-        // What was never ended stays as it is; but a call must not run with arguments that only look complete.
+        // Text that was never ended is whole as it is. Reasoning has a signature to tell, and a call must not run with
+        // arguments that only look complete.
         for open in self.open.drain(..) {
-            if let Some(AssistantBlock::ToolCall(_)) = answer.message().content.get(open.block) {
-                answer.end_tool_call(open.block);
+            if !matches!(answer.message().content.get(open.block), Some(AssistantBlock::Text(_))) {
+                end_block(open.block, answer);
             }
         }
         if !self.transformations.is_empty() {

@@ -508,9 +508,12 @@ fn is_error(frame: Frame<'_>, chunk: &Chunk<'_>) -> bool {
     frame.name == Some("error")
         || chunk.object.as_str() == Some("error")
         || match &chunk.error {
-            Value::Object(error) => !error.is_empty(),
+            Value::Null | Value::Bool(false) => false,
+            Value::Bool(true) => true,
+            Value::Number(code) => code.as_u64() != Some(0),
             Value::String(error) => !error.is_empty(),
-            _ => false,
+            Value::Array(errors) => !errors.is_empty(),
+            Value::Object(error) => !error.is_empty(),
         }
 }
 
