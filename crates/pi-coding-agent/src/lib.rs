@@ -3,6 +3,7 @@
 
 #[cfg(feature = "cli")]
 pub mod cli;
+pub mod guide;
 pub mod messages;
 pub mod modes;
 pub mod resources;

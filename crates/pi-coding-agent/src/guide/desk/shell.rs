@@ -1,0 +1,74 @@
+//! Shell commands that work on every system: POSIX tools, and git where it is there.
+
+/// A word that the shell takes as it is.
+pub(in crate::guide) fn quote(text: &str) -> String {
+    let plain = !text.is_empty()
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+' | ':' | ',' | '@' | '%'));
+    if plain && !text.starts_with('-') { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}
+
+/// Folders that hold what others made.
+const SKIPPED: [&str; 16] = [
+    ".git",
+    "node_modules",
+    "target",
+    "dist",
+    "build",
+    "__pycache__",
+    ".venv",
+    "venv",
+    ".tox",
+    ".mypy_cache",
+    ".pytest_cache",
+    ".ruff_cache",
+    ".next",
+    ".gradle",
+    ".idea",
+    "vendor",
+];
+
+/// Prints the files below a folder, one per line: those that git knows or would add, else all but generated ones.
+pub(super) fn list_files(folder: &str) -> String {
+    let folder = if folder.is_empty() { "." } else { folder };
+    let place = quote(folder);
+    let skipped = SKIPPED.iter().map(|name| format!("-name {name}")).collect::<Vec<_>>().join(" -o ");
+    format!(
+        "{{ git -c core.quotePath=false ls-files -co --exclude-standard -- {place} 2>/dev/null | grep . || \
+         find {place} \\( {skipped} \\) -prune -o -type f -print | sed 's|^\\./||'; }}"
+    )
+}
+
+/// Prints `file:line:text` for matching lines, of the files below a folder or of one file. `flags` goes to grep.
+pub(super) fn search(folder: &str, flags: &str, pattern: &str, most: usize) -> String {
+    format!(
+        "{} | sort -u | tr '\\n' '\\0' | xargs -0 grep -nI {flags} -e {} /dev/null 2>/dev/null | cut -c1-300 | head -n {most}",
+        list_files(folder),
+        quote(pattern)
+    )
+}
+
+/// Prints `file:count` for files with matching lines, all of them in one stream.
+pub(super) fn count_matches(folder: &str, flags: &str, pattern: &str) -> String {
+    format!(
+        "{} | sort -u | tr '\\n' '\\0' | xargs -0 grep -cI {flags} -e {} /dev/null 2>/dev/null | grep -v ':0$' | head -n 400",
+        list_files(folder),
+        quote(pattern)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_reach_the_shell_as_they_are() {
+        assert_eq!(quote("src/main.rs"), "src/main.rs");
+        for (text, quoted) in
+            [("", "''"), ("a b", "'a b'"), ("it's", r"'it'\''s'"), ("$(rm)", "'$(rm)'"), ("-rf", "'-rf'")]
+        {
+            assert_eq!(quote(text), quoted);
+        }
+    }
+}
