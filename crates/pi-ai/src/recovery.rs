@@ -115,12 +115,19 @@ pub enum RetryEvent {
 /// allows it. Without a policy it is called once. An abort during a wait makes the answer an aborted one.
 ///
 /// `observe` is awaited for each step. A loop that shows its attempts otherwise (an agent's) has its own.
-pub async fn retry_assistant_call(
-    mut produce: impl AsyncFnMut() -> AssistantMessage,
+///
+/// The two are plain closures that give futures, not `AsyncFnMut`: of those the compiler cannot tell that they may run
+/// in a task.
+pub async fn retry_assistant_call<Call, Seen>(
+    mut produce: impl FnMut() -> Call,
     policy: Option<&RetryPolicy>,
     signal: &CancellationToken,
-    mut observe: impl AsyncFnMut(RetryEvent),
-) -> AssistantMessage {
+    mut observe: impl FnMut(RetryEvent) -> Seen,
+) -> AssistantMessage
+where
+    Call: Future<Output = AssistantMessage>,
+    Seen: Future<Output = ()>,
+{
     let mut attempt = 0;
     loop {
         let mut message = produce().await;
@@ -165,12 +172,13 @@ mod tests {
         let policy = RetryPolicy { base_delay: Duration::from_secs(3600), ..RetryPolicy::default() };
         let mut events = Vec::new();
         let message = retry_assistant_call(
-            async || overloaded(),
+            || std::future::ready(overloaded()),
             Some(&policy),
             &signal,
-            async |event| {
+            |event| {
                 signal.cancel();
                 events.push(event);
+                std::future::ready(())
             },
         )
         .await;

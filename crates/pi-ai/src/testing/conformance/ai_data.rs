@@ -132,13 +132,13 @@ fn retry_call(input: &Value) -> Option<Value> {
     let (mut calls, mut callbacks) = (0, Vec::new());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().ok()?;
     let message = runtime.block_on(recovery::retry_assistant_call(
-        async || {
+        || {
             calls += 1;
-            responses.pop_front().unwrap_or_default()
+            std::future::ready(responses.pop_front().unwrap_or_default())
         },
         policy.as_ref(),
         &CancellationToken::new(),
-        async |event| {
+        |event| {
             callbacks.push(match event {
                 RetryEvent::Scheduled { attempt, max_attempts, delay, .. } => {
                     json!(["scheduled", attempt, max_attempts, delay.as_millis() as u64])
@@ -146,6 +146,7 @@ fn retry_call(input: &Value) -> Option<Value> {
                 RetryEvent::AttemptStart => json!(["attempt_start"]),
                 RetryEvent::Finished { success, attempt, .. } => json!(["finished", success, attempt]),
             });
+            std::future::ready(())
         },
     ));
     Some(json!({ "calls": calls, "stopReason": message.stop_reason, "callbacks": callbacks }))
