@@ -28,9 +28,30 @@ const COMFORTABLE_OUTPUT: u64 = 32_768;
 /// Tokens that are always left for the answer when thinking counts against the same limit.
 pub const MIN_ANSWER_TOKENS: u64 = 1024;
 
+/// An estimate of the tokens that a transcript takes, and what it rests on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ContextEstimate {
+    /// All tokens.
+    pub tokens: u64,
+    /// The part that a provider counted.
+    pub counted: u64,
+    /// The part that was estimated from characters: what came after the answer that was counted.
+    pub estimated: u64,
+    /// The answer whose counts were used; `None` when everything was estimated.
+    pub counted_up_to: Option<usize>,
+}
+
+impl ContextEstimate {
+    /// What a provider counted up to the answer at an index, and an estimate of what came after it.
+    pub fn new(counted: Option<(usize, u64)>, estimated: u64) -> Self {
+        let (counted_up_to, counted) = (counted.map(|(index, _)| index), counted.map_or(0, |(_, tokens)| tokens));
+        Self { tokens: counted.saturating_add(estimated), counted, estimated, counted_up_to }
+    }
+}
+
 /// An estimate of the tokens that a transcript takes: the counts of the last answer that describe what is before it,
 /// and the characters of what came later.
-pub fn estimate_context_tokens(messages: &[Message]) -> u64 {
+pub fn estimate_context(messages: &[Message]) -> ContextEstimate {
     let mut latest = None;
     let mut counted = None;
     for (index, message) in messages.iter().enumerate() {
@@ -43,8 +64,13 @@ pub fn estimate_context_tokens(messages: &[Message]) -> u64 {
         }
         latest = latest.max(Some(message.timestamp()));
     }
-    let (start, base) = counted.map_or((0, 0), |(index, tokens)| (index + 1, tokens));
-    messages[start..].iter().map(estimate_message_tokens).fold(base, u64::saturating_add)
+    let start = counted.map_or(0, |(index, _)| index + 1);
+    ContextEstimate::new(counted, messages[start..].iter().map(estimate_message_tokens).fold(0, u64::saturating_add))
+}
+
+/// The tokens of [`estimate_context`].
+pub fn estimate_context_tokens(messages: &[Message]) -> u64 {
+    estimate_context(messages).tokens
 }
 
 /// An estimate of the tokens that one message takes.
@@ -60,7 +86,8 @@ pub fn estimate_message_tokens(message: &Message) -> u64 {
     }
 }
 
-fn used_tokens(answer: &AssistantMessage) -> u64 {
+/// The tokens of a request and its answer, as the provider counted them.
+pub fn used_tokens(answer: &AssistantMessage) -> u64 {
     match answer.usage.total_tokens {
         0 => answer.usage.all_input().saturating_add(answer.usage.output),
         total => total,
@@ -101,7 +128,7 @@ fn tokens(units: u64) -> u64 {
 }
 
 /// The length of a text in UTF-16 units.
-fn units(text: &str) -> u64 {
+pub fn units(text: &str) -> u64 {
     units_of(text.as_bytes())
 }
 
@@ -113,7 +140,7 @@ fn units_of(utf8: &[u8]) -> u64 {
 }
 
 /// The length of a value's JSON in UTF-16 units.
-fn json_units(value: &impl Serialize) -> u64 {
+pub fn json_units(value: &impl Serialize) -> u64 {
     struct Counter(u64);
     impl io::Write for Counter {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
