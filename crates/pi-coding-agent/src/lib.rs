@@ -3,6 +3,7 @@
 
 #[cfg(feature = "cli")]
 pub mod cli;
+pub mod compaction;
 pub mod guide;
 pub mod messages;
 pub mod modes;

@@ -17,7 +17,7 @@ use crate::{
     messages::{BranchSummaryMessage, CodingMessage, CompactionSummaryMessage, CustomContent, SessionMessage},
     session::{
         bytes::{ReadRange, read_line_at, read_lines},
-        entry::{Compaction, ContextEdit, EntryBody, EntryKind, MessageRole, Replacement, ReplacementContent},
+        entry::{Compaction, ContextEdit, Entry, EntryBody, EntryKind, MessageRole, Replacement, ReplacementContent},
         id::EntryId,
         tree::{EntryIndex, Tree},
     },
@@ -54,6 +54,7 @@ pub struct ProjectedEntry {
     /// What the entry does to another one, when it is a context edit.
     pub edit: Option<EditEffect>,
     shown: Shown,
+    is_omitted: bool,
 }
 
 /// What a context edit does.
@@ -95,19 +96,43 @@ impl ProjectedEntry {
         self.shown.as_slice()
     }
 
-    /// Whether an entry of this kind says something to the model, whatever edits do to it. (A branch summary without
-    /// text does not; it counts as visible until it is read.)
-    pub fn is_visible_kind(&self) -> bool {
-        matches!(
-            self.kind,
-            EntryKind::Message(_) | EntryKind::CustomMessage | EntryKind::BranchSummary | EntryKind::Compaction
-        )
+    /// Whether the entry would say something to the model, but is left out: by an edit, or because it is the result of
+    /// a tool call that was compacted away.
+    pub fn is_omitted(&self) -> bool {
+        self.is_omitted
     }
 
-    /// Whether the entry would say something to the model and an edit leaves it out.
-    pub fn is_omitted(&self) -> bool {
-        self.is_visible_kind() && self.messages().is_empty()
+    fn new(id: EntryId, kind: EntryKind, shown: Shown) -> Self {
+        Self { id, kind, edit: None, shown, is_omitted: false }
     }
+
+    /// What an entry contributes when nothing edits it, and no compaction takes the place of others.
+    pub(crate) fn unedited(entry: &Entry) -> Self {
+        let shown = match &entry.body {
+            EntryBody::Compaction(compaction) => shown_compaction(compaction, entry.timestamp),
+            body => shown_of(entry.timestamp, body),
+        };
+        Self::new(entry.id.clone(), entry.body.kind(), shown)
+    }
+
+    /// What it contributes when an edit counts for it.
+    pub(crate) fn edited_by(mut self, edit: Option<&ContextEdit>) -> Self {
+        match edit {
+            None => {}
+            Some(ContextEdit { replacement: None, .. }) => self.omit(),
+            Some(ContextEdit { replacement, .. }) => self.shown = edited(self.shown, replacement.as_ref()),
+        }
+        self
+    }
+
+    fn omit(&mut self) {
+        self.is_omitted |= !self.messages().is_empty();
+        self.shown = Shown::Nothing;
+    }
+}
+
+fn is_visible(kind: EntryKind) -> bool {
+    matches!(kind, EntryKind::Message(_) | EntryKind::CustomMessage | EntryKind::BranchSummary | EntryKind::Compaction)
 }
 
 /// The entries of a branch that count, and what each contributes: the latest compaction first, then what it kept, then
@@ -119,6 +144,7 @@ pub struct Projection {
     /// How many of the entries are the compaction and what it kept.
     kept: usize,
     compaction: Option<Arc<Compaction>>,
+    compacted_at: Option<Timestamp>,
     messages: Arc<Vec<SessionMessage>>,
     thinking_level: ThinkingLevel,
     model: Option<ModelChoice>,
@@ -142,6 +168,11 @@ impl Projection {
     /// The entries after the latest compaction; all of them without one.
     pub fn entries_since_compaction(&self) -> &[ProjectedEntry] {
         &self.entries[self.kept..]
+    }
+
+    /// When the latest compaction was made.
+    pub fn compacted_at(&self) -> Option<Timestamp> {
+        self.compacted_at
     }
 
     /// The latest compaction, which the entries begin with.
@@ -207,7 +238,8 @@ impl Projection {
                 }
             }
         }
-        self.extend(ProjectedEntry { id: node.id.clone(), kind: node.kind, edit, shown }, index);
+        let entry = ProjectedEntry { edit, ..ProjectedEntry::new(node.id.clone(), node.kind, shown) };
+        self.extend(entry, index);
         true
     }
 
@@ -218,7 +250,7 @@ impl Projection {
                 && let Some(result) = message.as_tool_result()
                 && !self.calls.contains(&result.tool_call_id)
             {
-                entry.shown = Shown::Nothing;
+                entry.omit();
             }
             let calls = entry.messages().iter().filter_map(SessionMessage::as_assistant);
             self.calls.extend(calls.flat_map(AssistantMessage::tool_calls).map(|call| call.id.clone()));
@@ -247,7 +279,11 @@ impl Projection {
         let end = self.messages.len() - after;
         let start = end - self.entries[at].messages().len();
         Arc::make_mut(&mut self.messages).splice(start..end, shown.as_slice().iter().cloned());
-        self.entries[at].shown = shown;
+        let entry = &mut self.entries[at];
+        match edit.replacement {
+            None => entry.omit(),
+            Some(_) => (entry.shown, entry.is_omitted) = (shown, false),
+        }
         true
     }
 
@@ -267,12 +303,13 @@ impl Projection {
         let mut next = Self {
             kept: 0,
             compaction: Some(Arc::new(compaction.clone())),
+            compacted_at: node.timestamp,
             thinking_level: self.thinking_level,
             model: self.model.take(),
             ..Self::default()
         };
         let shown = shown_compaction(compaction, node.timestamp.unwrap_or_default());
-        next.extend(ProjectedEntry { id: node.id.clone(), kind: node.kind, edit: None, shown }, index);
+        next.extend(ProjectedEntry::new(node.id.clone(), node.kind, shown), index);
         for (mut entry, index) in kept {
             match entry.kind {
                 EntryKind::Message(MessageRole::System) => continue,
@@ -302,15 +339,17 @@ impl Builder<'_> {
         let (indexes, kept, compaction) = self.select(&path)?;
         let edits = self.edits(&indexes)?;
         let mut shown = self.shown(&indexes, &edits, compaction.as_deref())?;
+        projection.compacted_at = compaction.as_ref().and_then(|_| self.tree[*indexes.first()?].timestamp);
         projection.compaction = compaction;
         projection.entries.reserve_exact(indexes.len());
         let messages = shown.iter().map(|shown| shown.as_slice().len()).sum();
         projection.messages = Arc::new(Vec::with_capacity(messages));
         for (index, shown) in indexes.iter().zip(&mut shown) {
             let node = &self.tree[*index];
-            let edit = (node.kind == EntryKind::ContextEdit).then(|| edits.effects.get(index).cloned()).flatten();
-            let shown = std::mem::take(shown);
-            projection.extend(ProjectedEntry { id: node.id.clone(), kind: node.kind, edit, shown }, *index);
+            let mut entry = ProjectedEntry::new(node.id.clone(), node.kind, std::mem::take(shown));
+            entry.edit = edits.effects.get(index).cloned();
+            entry.is_omitted = is_visible(node.kind) && edits.omits(&node.id);
+            projection.extend(entry, *index);
         }
         projection.kept = kept;
         Ok(projection)
@@ -405,10 +444,8 @@ impl Builder<'_> {
         let mut places = Vec::with_capacity(indexes.len());
         for (slot, index) in indexes.iter().enumerate() {
             let node = &self.tree[*index];
-            let edit = edits.by_target.get(&node.id);
-            let is_omitted = edit.is_some_and(|edit| edit.replacement.is_none());
             match node.kind {
-                _ if is_omitted => {}
+                _ if edits.omits(&node.id) => {}
                 EntryKind::Compaction if slot == 0 => {
                     if let Some(compaction) = compaction {
                         shown[slot] = shown_compaction(compaction, node.timestamp.unwrap_or_default());
@@ -437,6 +474,12 @@ struct Edits {
     /// The latest one of each target.
     by_target: HashMap<EntryId, ContextEdit>,
     effects: HashMap<EntryIndex, EditEffect>,
+}
+
+impl Edits {
+    fn omits(&self, id: &EntryId) -> bool {
+        self.by_target.get(id).is_some_and(|edit| edit.replacement.is_none())
+    }
 }
 
 fn effect(edit: &ContextEdit) -> EditEffect {

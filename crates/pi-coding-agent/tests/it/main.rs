@@ -1,5 +1,6 @@
 //! The crate's integration tests: one binary, one module per subject.
 
+mod compaction;
 mod conformance_resources;
 mod conformance_sessions;
 mod conformance_tools;
