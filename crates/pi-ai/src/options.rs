@@ -21,7 +21,7 @@ use crate::{error::ProviderError, id::SessionId, model::ThinkingLevel, secret::S
 pub struct StreamOptions {
     /// Aborts the request when it is cancelled.
     pub signal: CancellationToken,
-    /// The key, instead of the provider's configured one.
+    /// The key, instead of the provider's configured one. An empty one says that the server wants none.
     pub api_key: Option<Secret>,
     /// Environment values that take precedence over the process's, for providers that read some.
     pub env: IndexMap<String, String>,
@@ -114,21 +114,45 @@ impl Default for Identity {
     }
 }
 
-/// Limits on waiting. `None`: no limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Limits on waiting. Each can be set apart from the others.
+///
+/// ```
+/// use std::time::Duration;
+/// use pi_ai::options::{Limit, Timeouts};
+/// let patient = Timeouts { idle: Limit::After(Duration::from_secs(3600)), ..Timeouts::default() };
+/// # assert_eq!(patient.first_byte, Limit::Usual);
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timeouts {
-    /// Until the connection stands.
-    pub connect: Option<Duration>,
-    /// From the request until the first byte of the answer's body.
-    pub first_byte: Option<Duration>,
-    /// Between two bytes of the answer's body.
-    pub idle: Option<Duration>,
+    /// Until the connection stands. Usual: 30 s.
+    pub connect: Limit,
+    /// From the request until the first byte of the answer's body. Usual: 5 minutes; none on this machine or network,
+    /// where a large model may read a long prompt for as long as it takes.
+    pub first_byte: Limit,
+    /// Between two bytes of the answer's body. Usual: 5 minutes; half an hour on this machine or network.
+    pub idle: Limit,
 }
 
-impl Default for Timeouts {
-    fn default() -> Self {
-        let five_minutes = Some(Duration::from_secs(300));
-        Self { connect: Some(Duration::from_secs(30)), first_byte: five_minutes, idle: five_minutes }
+/// A limit on a wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Limit {
+    /// What is usual for the server.
+    #[default]
+    Usual,
+    /// None: it may take for ever.
+    Off,
+    /// This long.
+    After(Duration),
+}
+
+impl Limit {
+    /// The limit as a time, when `usual` is the usual one. `None`: there is no limit.
+    pub fn or_usual(self, usual: Option<Duration>) -> Option<Duration> {
+        match self {
+            Self::Usual => usual,
+            Self::Off => None,
+            Self::After(limit) => Some(limit),
+        }
     }
 }
 
