@@ -1,6 +1,6 @@
 //! One request to a provider, from its encoding to its answer, but for the I/O.
 
-use std::{fmt, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 
@@ -14,11 +14,11 @@ use crate::{
 ///
 /// [Encode](Self::encode), let hooks change the request, [prepare](Self::prepare), send it. When it fails, ask
 /// [what next](Self::failed); when the provider answers, [begin](Self::begin) and read the body.
-pub struct Exchange<'a> {
-    wire: &'a dyn Wire,
-    model: &'a Model,
-    context: &'a TranscriptContext,
-    options: &'a StreamOptions,
+pub struct Exchange {
+    wire: Arc<dyn Wire>,
+    model: Arc<Model>,
+    context: TranscriptContext,
+    options: StreamOptions,
     concessions: Concessions,
     diagnostics: Vec<Diagnostic>,
     repetitions: u32,
@@ -41,15 +41,10 @@ pub enum Next {
     Fail(ProviderError),
 }
 
-impl<'a> Exchange<'a> {
+impl Exchange {
     /// A request that was not sent yet.
-    pub fn new(
-        wire: &'a dyn Wire,
-        model: &'a Model,
-        context: &'a TranscriptContext,
-        options: &'a StreamOptions,
-    ) -> Self {
-        let concessions = wire.concessions(model, options);
+    pub fn new(wire: Arc<dyn Wire>, model: Arc<Model>, context: TranscriptContext, options: StreamOptions) -> Self {
+        let concessions = wire.concessions(&model, &options);
         Self { wire, model, context, options, concessions, diagnostics: Vec::new(), repetitions: 0 }
     }
 
@@ -89,6 +84,16 @@ impl<'a> Exchange<'a> {
         }
     }
 
+    /// The model that is asked.
+    pub fn model(&self) -> &Arc<Model> {
+        &self.model
+    }
+
+    /// What the caller wants.
+    pub fn options(&self) -> &StreamOptions {
+        &self.options
+    }
+
     /// How often the request was sent again after a wait.
     pub fn repetitions(&self) -> u32 {
         self.repetitions
@@ -121,7 +126,7 @@ impl<'a> Exchange<'a> {
     }
 }
 
-impl fmt::Debug for Exchange<'_> {
+impl fmt::Debug for Exchange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Exchange")
             .field("model", &self.model.id)

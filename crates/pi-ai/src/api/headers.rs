@@ -116,14 +116,14 @@ pub(crate) fn affinity_session<'a>(request: &EncodeRequest<'a>) -> Option<&'a st
     (request.options.cache_retention != CacheRetention::None).then_some(session.as_str())
 }
 
-/// The key, or `None` when the caller brings a header that authenticates.
+/// The key, or `None` when the caller brings a header that authenticates, or an empty key: some servers want none.
 ///
 /// # Errors
 /// When there is neither.
 pub(crate) fn key<'a>(request: &EncodeRequest<'a>, headers: &[&str]) -> Result<Option<&'a str>, ProviderError> {
     let options = request.options;
-    if let Some(key) = options.api_key.as_ref().map(|key| key.expose()).filter(|key| !key.is_empty()) {
-        return Ok(Some(key));
+    if let Some(key) = options.api_key.as_ref().map(|key| key.expose()) {
+        return Ok(Some(key).filter(|key| !key.is_empty()));
     }
     let given = |name: &String| headers.iter().any(|wanted| name.eq_ignore_ascii_case(wanted));
     let by_caller = options

@@ -5,6 +5,7 @@ use std::fmt;
 use super::{Decoder, Flow, Frame, Framing, sse::SseFramer};
 use crate::{
     error::{ErrorKind, ProviderError},
+    options::RawStreamEvent,
     stream::MessageBuilder,
 };
 
@@ -80,27 +81,64 @@ impl BodyReader {
         }
     }
 
-    /// Decodes the next frame, if it is there.
+    /// Decodes the next frame, if it is there. A failure ends the answer.
     pub fn advance(&mut self, answer: &mut MessageBuilder) -> Progress {
-        self.advance_seen(answer, |_| {})
+        self.try_advance(answer).unwrap_or_else(|error| {
+            answer.fail(error);
+            Progress::Ended
+        })
     }
 
-    /// As [`advance`](Self::advance); `see` sees the frame before it is decoded.
-    pub fn advance_seen(&mut self, answer: &mut MessageBuilder, see: impl FnOnce(Frame<'_>)) -> Progress {
+    /// As [`advance`](Self::advance), but a failure is given to the caller, who may know better why it came to that, or
+    /// try again. The answer has not ended then, and the reader gives nothing more.
+    ///
+    /// # Errors
+    /// When the answer failed or is not complete.
+    pub fn try_advance(&mut self, answer: &mut MessageBuilder) -> Result<Progress, ProviderError> {
         if self.state == State::Done {
-            return Progress::Ended;
+            return Ok(Progress::Ended);
         }
         let flow = match self.framer.next_frame() {
-            Ok(Some(frame)) => {
-                see(frame);
-                self.decoder.frame(frame, answer)
-            }
-            Ok(None) if self.state == State::Open => return Progress::Starved,
+            Ok(Some(frame)) => self.decoder.frame(frame, answer),
+            Ok(None) if self.state == State::Open => return Ok(Progress::Starved),
             Ok(None) => Ok(Flow::Complete),
             Err(error) => Err(error),
         };
+        self.settle(flow, answer)
+    }
+
+    /// Takes the next frame, if it is there, without decoding it: for whoever must look at it first. Give it to
+    /// [`decode`](Self::decode) then.
+    ///
+    /// # Errors
+    /// When the body does not follow its framing.
+    pub fn take_frame(&mut self) -> Result<Option<RawStreamEvent>, ProviderError> {
+        if self.state == State::Done {
+            return Ok(None);
+        }
+        let frame = self.framer.next_frame()?;
+        Ok(frame.map(|frame| RawStreamEvent { name: frame.name.map(str::to_owned), data: frame.data.to_owned() }))
+    }
+
+    /// Decodes a frame that was [taken](Self::take_frame).
+    ///
+    /// # Errors
+    /// As [`try_advance`](Self::try_advance).
+    pub fn decode(&mut self, frame: &RawStreamEvent, answer: &mut MessageBuilder) -> Result<Progress, ProviderError> {
+        if self.state == State::Done {
+            return Ok(Progress::Ended);
+        }
+        let flow = self.decoder.frame(Frame { name: frame.name.as_deref(), data: &frame.data }, answer);
+        self.settle(flow, answer)
+    }
+
+    fn settle(
+        &mut self,
+        flow: Result<Flow, ProviderError>,
+        answer: &mut MessageBuilder,
+    ) -> Result<Progress, ProviderError> {
         let outcome = match flow {
-            Ok(Flow::More) => return Progress::Decoded,
+            Ok(Flow::More) => return Ok(Progress::Decoded),
             Ok(Flow::Complete) => self.decoder.finish(answer),
             // What the server was cut off in is not a whole event: what counts is whether the answer was complete.
             Err(error) if self.state == State::BodyEnded && error.kind() == ErrorKind::Protocol => {
@@ -109,13 +147,11 @@ impl BodyReader {
             Err(error) => Err(error),
         };
         self.state = State::Done;
-        if let Err(error) = outcome {
-            answer.fail(error);
+        outcome?;
+        match answer.has_ended() {
+            true => Ok(Progress::Ended),
+            false => Err(ProviderError::new(ErrorKind::Protocol, "The answer ended without a stop reason.")),
         }
-        if !answer.has_ended() {
-            answer.fail(ProviderError::new(ErrorKind::Protocol, "The answer ended without a stop reason."));
-        }
-        Progress::Ended
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a wire's decoder writes an answer with.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, time::Instant};
 
 use crate::{
     error::{ErrorKind, ProviderError},
@@ -34,12 +34,20 @@ pub struct MessageBuilder {
     fold: MessageFold,
     events: VecDeque<AssistantEvent>,
     started: bool,
+    since: Option<Instant>,
 }
 
 impl MessageBuilder {
     /// An empty answer from this model.
     pub fn new(model: &Model, timestamp: Timestamp) -> Self {
-        Self { fold: MessageFold::new(model, timestamp), events: VecDeque::new(), started: false }
+        Self { fold: MessageFold::new(model, timestamp), events: VecDeque::new(), started: false, since: None }
+    }
+
+    /// Says in the message how long it took from now until its end.
+    #[must_use]
+    pub fn timed(mut self) -> Self {
+        self.since = Some(Instant::now());
+        self
     }
 
     /// The message so far.
@@ -172,6 +180,7 @@ impl MessageBuilder {
 
     /// Ends the answer.
     pub fn done(&mut self, reason: StopReason) {
+        self.take_time();
         let completion = Box::new(Completion::of(self.fold.message()));
         self.write(AssistantEvent::Done { reason, completion });
     }
@@ -182,6 +191,7 @@ impl MessageBuilder {
             ErrorKind::Aborted => StopReason::Aborted,
             _ => StopReason::Error,
         };
+        self.take_time();
         let completion = Box::new(Completion::of(self.fold.message()));
         self.write(AssistantEvent::Error { reason, error, completion });
     }
@@ -193,6 +203,15 @@ impl MessageBuilder {
         }
         self.fold.apply(&event);
         self.events.push_back(event);
+    }
+
+    fn take_time(&mut self) {
+        if let Some(since) = self.since
+            && !self.has_ended()
+        {
+            let millis = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
+            self.fold.message_mut().duration_ms.get_or_insert(millis);
+        }
     }
 
     fn next_index(&self) -> usize {

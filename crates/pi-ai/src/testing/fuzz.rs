@@ -2,6 +2,8 @@
 //!
 //! The test run drives them from a fixed seed for a short time; cargo-fuzz can call them as they are.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 
 use crate::schema::CompiledSchema;
@@ -96,7 +98,7 @@ fn read_response<'a>(api: &str, pieces: impl Iterator<Item = &'a [u8]>) -> Assis
     let Ok(wire) = BuiltinWires::default().get(&model.api) else { panic!("no wire {api}") };
     let context = Context::from(vec![Message::user("go")]).normalize();
     let options = StreamOptions { api_key: Some("k".into()), ..StreamOptions::default() };
-    let exchange = Exchange::new(&*wire, &model, &context, &options);
+    let exchange = Exchange::new(wire, Arc::new(model.clone()), context, options);
     let Ok(sent) = exchange.encode() else { panic!("the request cannot be made") };
     let mut answer = MessageBuilder::new(&model, Timestamp::default());
     let mut reader = exchange.begin(&sent, &mut answer);

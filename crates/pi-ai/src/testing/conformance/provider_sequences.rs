@@ -72,7 +72,8 @@ impl Server {
     /// Drives one call to its end, as a transport does, without waiting.
     fn answer(&mut self, call: &Call) -> AssistantMessage {
         let mut answer = MessageBuilder::new(&call.model, NOW);
-        let mut exchange = Exchange::new(&*call.wire, &call.model, &call.context, &call.options);
+        let (wire, model, options) = (call.wire.clone(), call.model.clone(), call.options.clone());
+        let mut exchange = Exchange::new(wire, model, call.context.clone(), options);
         let mut sent = None;
         loop {
             let http = match sent.take() {

@@ -41,7 +41,7 @@ fn read(model: &Model, pieces: &[&[u8]]) -> (AssistantMessage, Option<ProviderEr
     let wire = wire(model);
     let context = Context::from(vec![Message::user("go")]).normalize();
     let options = StreamOptions { api_key: Some("k".into()), ..StreamOptions::default() };
-    let exchange = Exchange::new(&*wire, model, &context, &options);
+    let exchange = Exchange::new(wire, Arc::new(model.clone()), context, options);
     let mut answer = MessageBuilder::new(model, Timestamp::default());
     let mut reader = exchange.begin(&exchange.encode().unwrap(), &mut answer);
     for piece in pieces {

@@ -59,7 +59,7 @@ fn the_answer_ends_at_the_terminator_whatever_the_socket_does() {
     let wire = super::wire(&model);
     let context = pi_ai::Context::from(vec![pi_ai::Message::user("go")]).normalize();
     let options = pi_ai::StreamOptions { api_key: Some("k".into()), ..Default::default() };
-    let exchange = Exchange::new(&*wire, &model, &context, &options);
+    let exchange = Exchange::new(wire, model.clone(), context, options);
     let mut answer = pi_ai::stream::MessageBuilder::new(&model, pi_ai::Timestamp::default());
     let mut reader = exchange.begin(&exchange.encode().unwrap(), &mut answer);
     reader.push(&data("streams/hello_world.sse"));
