@@ -19,6 +19,8 @@ pub mod replay;
 pub mod schema;
 pub mod secret;
 pub mod stream;
+#[cfg(feature = "http")]
+mod telemetry;
 #[doc(hidden)]
 pub mod testing;
 pub mod time;

@@ -151,8 +151,9 @@ impl Sources<'_> {
                         found.source = KeySource::Configured;
                     }
                     None if self.look_around(provider, &mut found) => {}
-                    None if auth.need == KeyNeed::Never => {}
-                    None if is_open(provider, server) => {}
+                    None if auth.need == KeyNeed::Never || is_open(provider, server) => {
+                        found.api_key = Some(Secret::new(""));
+                    }
                     None => return Ok(None),
                 },
             }

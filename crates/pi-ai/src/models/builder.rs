@@ -1,6 +1,7 @@
 //! Making a registry.
 
 use std::{
+    collections::HashMap,
     fmt,
     path::PathBuf,
     sync::{Arc, RwLock},
@@ -11,12 +12,15 @@ use indexmap::IndexMap;
 use super::{
     Environment, Models, Shared, State,
     credentials::{CredentialStore, NoCredentials},
+    dispatch::Speaker,
     provider::Provider,
     template::CommandCache,
 };
 use crate::{
-    id::ProviderId,
+    api::{Api, BuiltinWires, Wire},
+    id::{ApiId, ProviderId},
     time::{Clock, SystemClock},
+    transport::Transport,
 };
 
 /// Makes a [`Models`]. Without anything said, it has the built-in providers and no keys.
@@ -27,6 +31,8 @@ pub struct ModelsBuilder {
     clock: Arc<dyn Clock>,
     models_file: Option<PathBuf>,
     providers: IndexMap<ProviderId, Provider>,
+    speakers: HashMap<ApiId, Speaker>,
+    transport: Option<Transport>,
 }
 
 impl Default for ModelsBuilder {
@@ -37,6 +43,8 @@ impl Default for ModelsBuilder {
             clock: Arc::new(SystemClock),
             models_file: None,
             providers: IndexMap::new(),
+            speakers: HashMap::new(),
+            transport: None,
         }
     }
 }
@@ -67,6 +75,27 @@ impl ModelsBuilder {
         self
     }
 
+    /// Adds a protocol over HTTP, or replaces the built-in one of its name. Transport, timeouts, retry and hooks are
+    /// those of the built-in ones.
+    pub fn wire(mut self, wire: impl Wire) -> Self {
+        self.speakers.insert(wire.id(), Speaker::Wire(Arc::new(wire)));
+        self
+    }
+
+    /// Adds a protocol of any kind, or replaces the built-in one of its name. It gets requests as the built-in ones
+    /// do: with key, headers and server filled in.
+    pub fn api(mut self, api: impl Api) -> Self {
+        self.speakers.insert(api.id(), Speaker::Api(Arc::new(api)));
+        self
+    }
+
+    /// How requests reach servers. Without it, proxies and certificates are as the
+    /// [environment](Self::environment) says.
+    pub fn transport(mut self, transport: Transport) -> Self {
+        self.transport = Some(transport);
+        self
+    }
+
     /// Reads the time here.
     pub fn clock(mut self, clock: impl Clock) -> Self {
         self.clock = Arc::new(clock);
@@ -75,6 +104,7 @@ impl ModelsBuilder {
 
     /// Makes the registry, reading the file of the user's own providers if there is one.
     pub fn build(self) -> Models {
+        let transport = self.transport.unwrap_or_else(|| Transport::from_environment(&self.environment));
         let state = State { registered: self.providers, ..State::default() };
         let models = Models {
             shared: Arc::new(Shared {
@@ -83,6 +113,9 @@ impl ModelsBuilder {
                 commands: CommandCache::default(),
                 clock: self.clock,
                 models_file: self.models_file,
+                speakers: self.speakers,
+                wires: BuiltinWires::default(),
+                transport,
                 state: RwLock::new(state),
             }),
         };

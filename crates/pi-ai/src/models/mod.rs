@@ -4,6 +4,7 @@ mod auth;
 mod builder;
 mod config;
 mod credentials;
+mod dispatch;
 mod environment;
 mod glob;
 mod provider;
@@ -34,15 +35,18 @@ pub use select::{InlineKey, ModelChoice, SelectError, SelectWarning, Selected};
 pub use template::{Unset, ValueTemplate};
 
 use crate::{
+    api::BuiltinWires,
     catalog::{self, PREFERENCE},
     error::ProviderError,
-    id::ProviderId,
+    id::{ApiId, ProviderId, SessionId},
     model::{Model, ThinkingLevel},
     secret::Secret,
     time::Clock,
+    transport::Transport,
 };
 
 use config::ModelsFile;
+use dispatch::Speaker;
 
 /// The providers and models that a program can use. A handle: clones share one registry.
 ///
@@ -63,6 +67,9 @@ struct Shared {
     commands: template::CommandCache,
     clock: Arc<dyn Clock>,
     models_file: Option<PathBuf>,
+    speakers: HashMap<ApiId, Speaker>,
+    wires: BuiltinWires,
+    transport: Transport,
     state: RwLock<State>,
 }
 
@@ -184,6 +191,11 @@ impl Models {
     pub async fn key_source(&self, provider: &Provider) -> Result<Option<KeySource>, ProviderError> {
         let found = self.find_auth(provider, None, auth::Depth::Check, provider.base_url()).await?;
         Ok(found.map(|found| found.source))
+    }
+
+    /// Forgets what wires keep of a conversation, when it is over.
+    pub fn forget(&self, session: &SessionId) {
+        self.shared.wires.forget(session);
     }
 
     /// The key of a provider and what goes with it.
@@ -323,6 +335,14 @@ impl Models {
             }
         }
         Ok(usable)
+    }
+
+    /// Who speaks a wire.
+    fn speaker(&self, api: &ApiId) -> Result<Speaker, ProviderError> {
+        match self.shared.speakers.get(api) {
+            Some(speaker) => Ok(speaker.clone()),
+            None => Ok(Speaker::Wire(self.shared.wires.get(api)?)),
+        }
     }
 
     fn state<T>(&self, read: impl FnOnce(&State) -> T) -> T {

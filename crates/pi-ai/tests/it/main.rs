@@ -10,4 +10,6 @@ mod providers;
 mod schema;
 mod streaming_json;
 mod transcript;
+#[cfg(feature = "http")]
+mod transport;
 mod wires;

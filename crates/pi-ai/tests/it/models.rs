@@ -395,7 +395,7 @@ async fn a_local_server_needs_no_key_and_a_remote_one_does() {
         entry("https://models.example.com/v1")
     );
     let (models, _folder) = with_file(&text);
-    assert_eq!(key(&prepared(&models, "near", "m").await.1), None);
+    assert_eq!(key(&prepared(&models, "near", "m").await.1), Some(""));
     assert!(failure(&models, "far", "m").await.contains("apiKey"));
     let usable: Vec<_> = models.available().await.unwrap().iter().map(|model| model.provider.to_string()).collect();
     assert_eq!(usable, ["near"]);
