@@ -5,8 +5,11 @@
 //! ratio to a floor, and medians of several runs: the machines that run this are shared, and wall time there says more
 //! about the neighbours than about the code.
 
+mod commands;
 mod decode;
+mod files;
 mod program;
+mod search;
 mod start;
 mod stream;
 mod transcript;
@@ -25,6 +28,21 @@ struct Bench {
 }
 
 const BENCHES: &[Bench] = &[
+    Bench {
+        name: "commands",
+        asks: "What does bash add to a command that does nothing, and to one that writes very much?",
+        run: commands::run,
+    },
+    Bench {
+        name: "files",
+        asks: "What do edit in a file of 100 MB and read in one of 1 GB cost, against reading and writing it?",
+        run: files::run,
+    },
+    Bench {
+        name: "search",
+        asks: "What do grep and find cost in 20,000 files, against a bare walk, rg and fd?",
+        run: search::run,
+    },
     Bench {
         name: "decode",
         asks: "What does it cost to decode 200,000 text deltas, against finding and reading them and nothing else?",

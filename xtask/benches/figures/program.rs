@@ -23,6 +23,12 @@ pub(crate) fn bare_post() -> Result<PathBuf, Error> {
     Ok(workspace::target_dir()?.join("release/examples/bare_post"))
 }
 
+/// A program that calls one tool.
+pub(crate) fn tool_call() -> Result<PathBuf, Error> {
+    built(&["--package", "xtask", "--example", "tool_call"])?;
+    Ok(workspace::target_dir()?.join("release/examples/tool_call"))
+}
+
 fn built(target: &[&str]) -> Result<(), Error> {
     let built = workspace::cargo().args(["build", "--quiet", "--release"]).args(target).status()?.success();
     if built { Ok(()) } else { Err(format!("cargo build --release {} failed", target.join(" ")).into()) }
@@ -34,6 +40,13 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
+    /// A home without a model.
+    pub(crate) fn empty() -> Result<Self, Error> {
+        let folder = tempfile::tempdir()?;
+        std::fs::create_dir(folder.path().join("project"))?;
+        Ok(Self { folder })
+    }
+
     /// A home whose `models.json` has the model `local/m` on this server, on the wire `openai-completions`.
     pub(crate) fn with_model_on(server: &Server) -> Result<Self, Error> {
         let folder = tempfile::tempdir()?;
