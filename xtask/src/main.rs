@@ -1,6 +1,7 @@
 //! What people do by hand on this workspace, written down once: `cargo xtask --help`.
 
 mod bench;
+mod beside;
 mod conformance;
 mod costs;
 mod features;
@@ -31,6 +32,7 @@ fn command() -> Command {
         .arg_required_else_help(true)
         .subcommand(conformance::command())
         .subcommand(bench::command())
+        .subcommand(beside::command())
         .subcommand(picture::command())
         .subcommand(features::command())
         .subcommand(costs::command())
@@ -40,6 +42,7 @@ fn run(matches: &ArgMatches) -> Result<Outcome, Error> {
     match matches.subcommand() {
         Some(("conformance", matches)) => conformance::run(matches),
         Some(("bench", matches)) => bench::run(matches),
+        Some(("beside", matches)) => beside::run(matches),
         Some(("picture", matches)) => picture::run(matches),
         Some(("features", matches)) => features::run(matches),
         Some(("costs", matches)) => costs::run(matches),
