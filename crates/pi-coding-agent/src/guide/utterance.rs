@@ -209,7 +209,10 @@ fn push_word(text: &str, outer: Range<usize>, tokens: &mut Vec<Token>) {
     let trimmed = trim_punctuation(raw);
     if trimmed.is_empty() {
         // Something like `->` or a dash is a word of its own.
-        let keep = matches!(raw, "->" | "=>" | "→" | "-" | "." | ".." | "?");
+        // A full stop behind a quote is no path.
+        let alone =
+            text.get(..outer.start).is_none_or(|before| before.is_empty() || before.ends_with(char::is_whitespace));
+        let keep = alone && matches!(raw, "->" | "=>" | "→" | "-" | "." | ".." | "?");
         if keep && raw != "-" && raw != "?" {
             let word = if raw == "→" || raw == "=>" { "->" } else { raw };
             tokens.push(Token { kind: TokenKind::Word, word: word.to_owned(), inner: outer.clone(), outer });
@@ -226,8 +229,8 @@ fn push_word(text: &str, outer: Range<usize>, tokens: &mut Vec<Token>) {
 }
 
 fn trim_punctuation(raw: &str) -> &str {
-    if raw == "." || raw == ".." || raw == "->" {
-        return raw;
+    if raw == "." || raw == ".." {
+        return "";
     }
     let start = raw.trim_start_matches(['(', '[', '{', '<', ',', ';', '¿', '¡', '"', '\u{201c}']);
     // `foo()` keeps its brackets: they say that it is a function.

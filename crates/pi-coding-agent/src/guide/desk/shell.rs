@@ -10,24 +10,8 @@ pub(in crate::guide) fn quote(text: &str) -> String {
 }
 
 /// Folders that hold what others made.
-const SKIPPED: [&str; 16] = [
-    ".git",
-    "node_modules",
-    "target",
-    "dist",
-    "build",
-    "__pycache__",
-    ".venv",
-    "venv",
-    ".tox",
-    ".mypy_cache",
-    ".pytest_cache",
-    ".ruff_cache",
-    ".next",
-    ".gradle",
-    ".idea",
-    "vendor",
-];
+const SKIPPED: [&str; 10] =
+    [".git", "node_modules", "target", "dist", "build", "__pycache__", ".venv", "venv", ".tox", "vendor"];
 
 /// Prints the files below a folder, one per line: those that git knows or would add, else all but generated ones.
 pub(super) fn list_files(folder: &str) -> String {

@@ -2,7 +2,7 @@
 
 use super::{
     Countable, GitQuestion, Intent, Missing, Scope, Subject, keywords,
-    table::{bare, number_of},
+    table::{ORDINALS, bare, number_of},
 };
 use crate::guide::utterance::{TokenKind, Utterance, has_extension, looks_like_path};
 
@@ -62,8 +62,7 @@ impl Earlier {
     pub(super) fn spell_out(&self, said: &Utterance) -> Option<String> {
         let focus = self.focus.as_deref().map(|focus| place(focus).0)?;
         let at = said.tokens.iter().position(|token| {
-            token.kind == TokenKind::Word
-                && matches!(token.word.as_str(), "it" | "that" | "this" | "them" | "there" | "the")
+            token.kind == TokenKind::Word && matches!(token.word.as_str(), "it" | "that" | "this" | "them" | "the")
         })?;
         let pronoun = &said.tokens[at];
         let noun = said.tokens.get(at + 1).filter(|token| {
@@ -73,9 +72,8 @@ impl Earlier {
             return None;
         }
         let end = noun.unwrap_or(pronoun).inner.end;
-        let preposition = if pronoun.word == "there" { "in " } else { "" };
         let before = said.text.get(..pronoun.inner.start)?;
-        Some(format!("{before}{preposition}{focus}{}", said.text.get(end..)?))
+        Some(format!("{before}{focus}{}", said.text.get(end..)?))
     }
 
     fn bare_target<'s>(&self, said: &'s Utterance) -> Option<&'s str> {
@@ -227,8 +225,6 @@ enum Ordinal {
 
 /// "the second one", "number 3", "#2", "the last".
 fn ordinal(said: &Utterance) -> Option<Ordinal> {
-    const WORDS: [&str; 10] =
-        ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"];
     let fillers = [
         "the", "one", "number", "item", "of", "them", "these", "those", "that", "about", "explain", "show", "me",
         "open", "describe", "more", "on", "is", "what", "does", "do", "it", "tell", "in", "detail", "crate", "file",
@@ -237,22 +233,23 @@ fn ordinal(said: &Utterance) -> Option<Ordinal> {
     ];
     let mut found = None;
     for word in said.words() {
-        let number = WORDS.iter().position(|known| *known == word).map(|index| Ordinal::Nth(index + 1)).or_else(|| {
-            let digits = word
-                .trim_start_matches('#')
-                .trim_end_matches("st")
-                .trim_end_matches("nd")
-                .trim_end_matches("rd")
-                .trim_end_matches("th");
-            let numbered = word.starts_with('#')
-                || said.has(&["number", "item", "no", "one"])
-                || said.tokens.len() == 1
-                || digits.len() < word.len();
-            (numbered && digits.chars().all(|c| c.is_ascii_digit()))
-                .then(|| number_of(digits))
-                .flatten()
-                .map(Ordinal::Nth)
-        });
+        let number =
+            ORDINALS.iter().position(|known| *known == word).map(|index| Ordinal::Nth(index + 1)).or_else(|| {
+                let digits = word
+                    .trim_start_matches('#')
+                    .trim_end_matches("st")
+                    .trim_end_matches("nd")
+                    .trim_end_matches("rd")
+                    .trim_end_matches("th");
+                let numbered = word.starts_with('#')
+                    || said.has(&["number", "item", "no", "one"])
+                    || said.tokens.len() == 1
+                    || digits.len() < word.len();
+                (numbered && digits.chars().all(|c| c.is_ascii_digit()))
+                    .then(|| number_of(digits))
+                    .flatten()
+                    .map(Ordinal::Nth)
+            });
         let number = number.or_else(|| (word == "last" && !said.has(&["commit", "lines"])).then_some(Ordinal::Last));
         match number {
             Some(number) if found.is_none() => found = Some(number),

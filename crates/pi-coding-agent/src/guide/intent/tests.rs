@@ -100,6 +100,8 @@ fn questions_about_files_and_names() {
         ("show lines 10-20 of a.txt", read("a.txt", Lines::Range(10, 20))),
         ("show me lines 10 to 20 of a.txt", read("a.txt", Lines::Range(10, 20))),
         ("show line 7 of a.txt", read("a.txt", Lines::Range(7, 7))),
+        ("show me the second line of a.txt", read("a.txt", Lines::Range(2, 2))),
+        ("does src/pad.js exist?", Intent::FindFiles { pattern: "src/pad.js".into() }),
         ("find where X is defined", definition("X")),
         ("Where is parse_line defined?", definition("parse_line")),
         ("where's `HttpClient` declared", definition("HttpClient")),
@@ -156,6 +158,7 @@ fn requests_to_run_and_to_count() {
         ("run `cargo test -p x`", Intent::Tests { scope: None, command: Some("cargo test -p x".into()) }),
         ("run cargo fmt --check", Intent::Run { command: "cargo fmt --check".into() }),
         ("run `ls -la`", Intent::Run { command: "ls -la".into() }),
+        ("run hello.py", Intent::Run { command: "python3 hello.py".into() }),
         ("does it compile?", Intent::Build),
         ("build the project", Intent::Build),
         ("how many lines does a.txt have?", count(Countable::Lines, Some("a.txt"))),
@@ -214,6 +217,11 @@ fn requests_to_change_files() {
         ("write \"hello\" to a.txt", create("a.txt", "hello")),
         ("create an empty file a.txt", create("a.txt", "")),
         ("make a file a.txt that says \"hi\"", create("a.txt", "hi")),
+        ("create hello.py with the content print('hi')", create("hello.py", "print('hi')")),
+        (
+            "In src/pad.js, replace “padStart(3)” with “padEnd(4)”.",
+            replace("padStart(3)", "padEnd(4)", file("src/pad.js")),
+        ),
         ("append \"x\" to a.txt", Intent::Insert { text: "x".into(), file: "a.txt".into(), place: Place::End }),
         (
             "add the line \"x\" at the top of a.txt",

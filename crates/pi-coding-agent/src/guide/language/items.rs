@@ -405,6 +405,9 @@ fn documentation_at(language: Language, lines: &[&str], index: usize) -> Option<
     if language == Language::Python {
         // The signature may go on over several lines, up to its colon.
         let rest = lines.get(index..)?;
+        if !rest.first().is_some_and(|line| line.contains('(') || line.trim_end().ends_with(':')) {
+            return None;
+        }
         let end = rest.iter().take(12).position(|line| line.trim_end().ends_with(':'))?;
         let inside = rest.get(end + 1)?.trim().trim_start_matches('r');
         let inside = inside.strip_prefix("\"\"\"").or_else(|| inside.strip_prefix("'''"))?;

@@ -64,9 +64,9 @@ fn no_repository(desk: &mut Desk<'_>) -> Ask<String> {
     let output = desk.bash("git rev-parse --is-inside-work-tree HEAD", Some(60))?;
     let text = output.text.to_lowercase();
     Ok(if text.contains("not a git repository") {
-        "This folder is not in a git repository, so I cannot say what changed.".to_owned()
+        "This folder is not in a git repository, so git knows nothing about it.".to_owned()
     } else if text.contains("command not found") || text.contains("not found") && text.contains("git:") {
-        "Git is not installed here, so I cannot say what changed.".to_owned()
+        "Git is not installed here, so I cannot ask it.".to_owned()
     } else if text.contains("ambiguous argument 'head'") || text.contains("unknown revision") {
         "The git repository has no commit yet.".to_owned()
     } else {

@@ -244,7 +244,7 @@ pub(super) fn how_to(desk: &mut Desk<'_>, what: HowTo) -> Ask<String> {
     };
     if let Some(readme) = readme {
         let text = desk.read_start(&readme)?.text;
-        let commands = commands_in(&text, verb);
+        let commands = commands_in(&text, what);
         if !commands.is_empty() {
             answer.push_str(&format!(
                 "\n\n{} has these commands:\n\n{}",
@@ -262,18 +262,29 @@ pub(super) fn how_to(desk: &mut Desk<'_>, what: HowTo) -> Ask<String> {
     })
 }
 
-/// Shell lines in fenced blocks of a text that have to do with a verb.
-fn commands_in(markdown: &str, verb: &str) -> Vec<String> {
-    let mut fenced = false;
+/// Shell lines of a text that have to do with a verb: those that name it, and those below a heading about it.
+fn commands_in(markdown: &str, what: HowTo) -> Vec<String> {
+    let words: &[&str] = match what {
+        HowTo::Run => &["run", "usage", "use", "start", "quick"],
+        HowTo::Build => &["build", "compil"],
+        HowTo::Test => &["test"],
+        HowTo::Install => &["install", "setup", "set up", "getting started"],
+    };
+    let names_it = |text: &str| words.iter().any(|word| text.to_lowercase().contains(word));
+    let (mut fenced, mut is_shell, mut below_heading) = (false, false, false);
     let mut commands = Vec::new();
-    for line in markdown.lines() {
-        if line.trim_start().starts_with("```") {
+    for line in markdown.lines().map(str::trim) {
+        if let Some(language) = line.strip_prefix("```") {
             fenced = !fenced;
-        } else if fenced {
-            let line = line.trim().trim_start_matches("$ ");
-            if line.contains(verb) && !line.starts_with(['#', '/', '{', '}']) {
-                commands.push(line.to_owned());
+            is_shell = matches!(language.trim(), "" | "sh" | "bash" | "shell" | "console" | "zsh");
+        } else if fenced && is_shell {
+            let command = line.trim_start_matches("$ ");
+            let is_command = command.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '.' | '/'));
+            if is_command && (below_heading || names_it(command)) {
+                commands.push(command.to_owned());
             }
+        } else if !fenced && line.starts_with('#') {
+            below_heading = names_it(line);
         }
     }
     commands

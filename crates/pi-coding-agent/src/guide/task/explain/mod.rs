@@ -204,7 +204,7 @@ fn by_first_line(text: &str) -> Option<Language> {
 /// Shows a place in a file and says what stands there.
 pub(super) fn place(desk: &mut Desk<'_>, path: &str, line: usize) -> Ask<String> {
     desk.remark(format!("Looking at {}.", code(format!("{path}:{line}"))));
-    const BEFORE: usize = 12;
+    const BEFORE: usize = 40;
     const SHOWN: usize = 60;
     let from = line.saturating_sub(BEFORE).max(1);
     let text = desk.read_lines(path, from, BEFORE + SHOWN)?.text;

@@ -18,17 +18,17 @@ pub(super) fn explain(language: Language, text: &str) -> String {
     let items = items_of(language, text);
     let outer: Vec<&Item> = items.iter().filter(|item| item.indent == 0).collect();
     if items.is_empty() {
-        let statements = text.lines().filter(|line| !line.trim().is_empty()).count();
+        let shown = super::super::text::block_in(&language.name().to_lowercase(), text, 20);
         parts.push(format!(
-            "It defines nothing that I recognise; it has {} that are not blank.",
-            plural(statements, "line")
+            "It defines nothing that I recognise. It reads:
+
+{shown}"
         ));
     } else {
-        let lines: Vec<String> = outer.iter().map(|item| described(item, &items)).collect();
+        let lines: Vec<String> = outer.iter().map(|item| described(item, &items, text)).collect();
         let kinds = kinds(&outer);
         let inner = items.len() - outer.len();
-        let inner =
-            if inner > 0 { format!(", and {inner} inside them or in `impl` and other blocks") } else { String::new() };
+        let inner = if inner > 0 { format!(", and {inner} inside them or in blocks") } else { String::new() };
         parts.push(format!("It defines {kinds}{inner}:\n\n{}", list(&lines, 60)));
     }
     let tests = items.iter().filter(|item| is_test(language, item, text)).count();
@@ -48,21 +48,55 @@ pub(super) fn explain(language: Language, text: &str) -> String {
     parts.join("\n\n")
 }
 
-fn described(item: &Item, all: &[Item]) -> String {
-    let members: Vec<&Item> = all
-        .iter()
-        .filter(|other| other.line > item.line && other.indent > 0)
-        .take_while(|other| {
-            all.iter().filter(|outer| outer.indent == 0 && outer.line > item.line).all(|next| other.line < next.line)
-        })
-        .collect();
+fn described(item: &Item, all: &[Item], text: &str) -> String {
     let documentation = item.documentation.as_ref().map(|text| format!(": {}", sentence(text))).unwrap_or_default();
-    let holds =
-        matches!(item.kind, "class" | "interface" | "trait" | "object" | "module" | "protocol") && !members.is_empty();
-    let names: Vec<String> =
-        members.iter().filter(|member| member.kind != "class").take(12).map(|member| code(&member.name)).collect();
-    let members = if holds && !names.is_empty() { format!(" It has {}.", enumerate(&names)) } else { String::new() };
+    let names: Vec<String> = members(item, all, text).into_iter().map(code).collect();
+    let members = match names.len() {
+        0 => String::new(),
+        1..=12 => format!(" It has {}.", enumerate(&names)),
+        more => format!(" It has {} and {} more.", names[..12].join(", "), more - 12),
+    };
     format!("{} ({}, line {}){documentation}{members}", code(&item.name), item.kind, item.line)
+}
+
+/// The methods of a type: those inside its body, and in Rust those in its `impl` blocks.
+fn members<'i>(item: &Item, all: &'i [Item], text: &str) -> Vec<&'i str> {
+    let lines: Vec<&str> = text.lines().collect();
+    let holders: Vec<usize> = match item.kind {
+        "class" | "interface" | "trait" | "object" | "module" | "protocol" => vec![item.line],
+        "struct" | "enum" => {
+            let heads = lines.iter().enumerate().filter(|(_, line)| is_impl_of(line, &item.name));
+            heads.map(|(index, _)| index + 1).collect()
+        }
+        _ => return Vec::new(),
+    };
+    let mut names: Vec<&str> = Vec::new();
+    for holder in holders {
+        // A block ends where the next line without indentation begins something else.
+        let end = lines.iter().skip(holder).position(|line| {
+            !line.is_empty() && !line.starts_with([' ', '\t', '}', ')', '{']) && !line.starts_with("where")
+        });
+        let end = end.map_or(lines.len(), |offset| holder + offset);
+        let inside = all.iter().filter(|other| other.line > holder && other.line <= end && other.indent > 0);
+        names.extend(
+            inside.filter(|other| matches!(other.kind, "function" | "method")).map(|other| other.name.as_str()),
+        );
+    }
+    names
+}
+
+fn is_impl_of(line: &str, name: &str) -> bool {
+    let Some(head) = line.strip_prefix("impl") else { return false };
+    if head.contains(" for ") {
+        return false;
+    }
+    let head = match head.strip_prefix('<').and_then(|rest| rest.split_once('>')) {
+        Some((_, rest)) => rest,
+        None => head,
+    };
+    let head = head.trim_start();
+    let end = head.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(head.len());
+    head.get(..end) == Some(name)
 }
 
 fn kinds(items: &[&Item]) -> String {
@@ -136,6 +170,7 @@ fn imports(language: Language, text: &str) -> Vec<String> {
             _ => None,
         };
         if let Some(name) = name.map(str::trim).filter(|name| !name.is_empty())
+            && !(language == Language::Rust && matches!(name, "crate" | "self" | "super"))
             && !names.iter().any(|known| known == name)
         {
             names.push(name.to_owned());

@@ -91,7 +91,11 @@ fn one_line(desk: &Desk<'_>, part: &Part) -> String {
     };
     match &part.purpose {
         Some(purpose) => format!("{}{place}: {}", code(&part.name), sentence(&capital(purpose))),
-        None => format!("{}{place}: it does not say what it does.", code(&part.name)),
+        None if part.modules.is_empty() => format!("{}{place}: it does not say what it does.", code(&part.name)),
+        None => {
+            let modules = plural(part.modules.len(), "module");
+            format!("{}{place}: it does not say what it does; it has {modules}.", code(&part.name))
+        }
     }
 }
 
@@ -259,7 +263,9 @@ fn module_name(file: &str) -> String {
     let name = parts.next().unwrap_or(file);
     let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
     match stem {
-        "mod" | "__init__" | "index" => parts.next().unwrap_or(stem).to_owned(),
+        "mod" | "__init__" | "index" => {
+            parts.next().filter(|folder| !matches!(*folder, "src" | "lib")).unwrap_or(stem).to_owned()
+        }
         _ => stem.to_owned(),
     }
 }

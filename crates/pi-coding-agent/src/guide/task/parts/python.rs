@@ -57,7 +57,7 @@ pub(super) fn parts(desk: &mut Desk<'_>, folder: &str) -> Ask<Parts> {
         let heads = desk.heads(&files, 40)?;
         let own = heads.first().and_then(|head| file_documentation(Language::Python, head.as_deref()?));
         let readme = || heads.get(1).and_then(|head| first_paragraph(head.as_deref()?));
-        let purpose = own.or_else(readme).or_else(|| described_by_parts(&modules));
+        let purpose = own.or_else(readme);
         let name = package.strip_prefix("src/").unwrap_or(package).replace('/', ".");
         parts.push(Part { name, folder: join(folder, package), purpose, modules: documented(desk, &modules)? });
     }
@@ -72,11 +72,6 @@ pub(super) fn parts(desk: &mut Desk<'_>, folder: &str) -> Ask<Parts> {
     let whole = project_name(desk, folder, &inside)?;
     let noun = if noun == "package and module" { "part" } else { noun };
     Ok(Parts { noun, whole, parts, shows_modules: true })
-}
-
-fn described_by_parts(modules: &[String]) -> Option<String> {
-    (!modules.is_empty())
-        .then(|| format!("it has no description, but {}", crate::guide::task::text::plural(modules.len(), "module")))
 }
 
 /// The outermost package that a folder belongs to.

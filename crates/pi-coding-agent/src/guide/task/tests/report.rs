@@ -252,15 +252,23 @@ fn go(output: &str) -> Report {
 
 fn tap(output: &str) -> Report {
     let mut report = Report::default();
-    for line in output.lines() {
+    let lines: Vec<&str> = output.lines().collect();
+    for (index, line) in lines.iter().enumerate() {
         if let Some(rest) = line.trim_start().strip_prefix("not ok ") {
-            let name = rest
-                .trim_start_matches(|c: char| c.is_ascii_digit())
-                .trim_start_matches([' ', '-'])
-                .split(" # ")
-                .next()
-                .unwrap_or(rest);
-            report.add(Failure { name: name.to_owned(), ..Failure::default() });
+            let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start_matches([' ', '-']);
+            let name = rest.split(" # ").next().unwrap_or(rest).to_owned();
+            // What is known of it follows as YAML.
+            let details = lines[index + 1..].iter().take(20).map(|line| line.trim()).take_while(|line| *line != "...");
+            let details: Vec<&str> = details.collect();
+            let fact = |key: &str| {
+                details.iter().find_map(|line| line.strip_prefix(key)).map(|text| text.trim_matches(['\'', '"', ' ']))
+            };
+            let place =
+                fact("location: ").map(|place| place.rsplit_once(':').map_or(place, |(place, _)| place).to_owned());
+            let of_parts = fact("failureType: ") == Some("subtestsFailed");
+            if !of_parts {
+                report.add(Failure { name, place, message: fact("error: ").and_then(message) });
+            }
         } else {
             let line = line.trim_start_matches(['#', 'ℹ', ' ']);
             if let Some(count) = line.strip_prefix("pass ").and_then(|count| count.trim().parse().ok()) {
@@ -411,8 +419,12 @@ mod tests {
                 message: Some("got 3, want 4".into())
             }]
         );
-        let tap = "ok 1 - fine\nnot ok 2 - adds\n# tests 2\n# pass 1\n# fail 1";
+        let tap = "ok 1 - fine\nnot ok 2 - adds\n  ---\n  location: '/w/a.js:2:26'\n  error: '1 == 2'\n  ...\n# tests 2\n# pass 1\n# fail 1";
         let report = read_report(tap);
+        assert_eq!(
+            (report.failures[0].place.as_deref(), report.failures[0].message.as_deref()),
+            (Some("/w/a.js:2"), Some("1 == 2"))
+        );
         assert_eq!((report.failures[0].name.as_str(), report.passed, report.failed), ("adds", Some(1), Some(1)));
         let jest = "  Sum\n    ✓ works (2 ms)\n    ✕ adds (3 ms)\n\nTests:       1 failed, 1 passed, 2 total";
         let report = read_report(jest);
