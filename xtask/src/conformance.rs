@@ -26,6 +26,7 @@ enum Runner {
 const RUNNERS: &[(&str, Runner)] = &[
     ("agent_loop", Runner::Async(|stem, input| Box::pin(agent_core::agent_loop::run(stem, input)))),
     ("ai_data", Runner::Blocking(ai::ai_data::run)),
+    ("coding_session", Runner::Async(|stem, input| Box::pin(coding_agent::coding_session::run(stem, input)))),
     ("compaction", Runner::Blocking(coding_agent::compaction::run)),
     ("convert_to_llm", Runner::Async(|stem, input| Box::pin(convert_to_llm(stem, input)))),
     ("provider_requests", Runner::Blocking(ai::provider_requests::run)),

@@ -1,13 +1,16 @@
 //! The coding agent: settings and resources, tools, sessions, extensions, the SDK and the `pi` binary.
 #![forbid(unsafe_code)]
 
+pub mod agent_session;
 #[cfg(feature = "cli")]
 pub mod cli;
 pub mod compaction;
 pub mod guide;
+pub mod host;
 pub mod messages;
 pub mod modes;
 pub mod resources;
+pub mod sdk;
 pub mod session;
 #[doc(hidden)]
 pub mod testing;

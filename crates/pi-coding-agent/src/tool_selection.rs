@@ -98,6 +98,16 @@ impl ToolList {
 }
 
 impl ToolSelection {
+    /// Whether nothing was said about this run: then a session that goes on keeps the tools that it had.
+    pub fn leaves_the_choice_to_the_session(&self) -> bool {
+        self.base == ToolBase::Usual && self.only.is_none()
+    }
+
+    /// Whether a tool is not offered, whatever else is said.
+    pub fn excludes(&self, name: &str) -> bool {
+        matches_any(&self.exclude, name)
+    }
+
     /// The names that are offered, in the order in which they are available.
     pub fn select(&self, available: &[AvailableTool<'_>]) -> Vec<String> {
         let custom = |tool: &&AvailableTool<'_>| tool.origin == ToolOrigin::Custom;
@@ -138,7 +148,7 @@ impl ToolSelection {
         available
             .iter()
             .map(|tool| tool.name)
-            .filter(|name| active.contains(name) && !matches_any(&self.exclude, name))
+            .filter(|name| active.contains(name) && !self.excludes(name))
             .map(str::to_owned)
             .collect()
     }

@@ -18,6 +18,11 @@ pub struct ListenerContext {
 }
 
 impl ListenerContext {
+    /// For whoever tells listeners of something outside a run: there is no answer to look at.
+    pub fn outside(signal: CancellationToken) -> Self {
+        Self { signal, streaming: None }
+    }
+
     /// The answer so far, while one is being streamed. It is not a copy.
     ///
     /// Look at it and let it go: while it is held the stream cannot go on, and asking again would wait for it.

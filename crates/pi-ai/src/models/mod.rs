@@ -141,6 +141,14 @@ impl Models {
         Ok(models.collect())
     }
 
+    /// Whether a provider can be used: it has a credential, or needs none. No command is run to find out.
+    ///
+    /// # Errors
+    /// When stored credentials cannot be read: that is not the same as having none.
+    pub async fn is_usable(&self, provider: &ProviderId) -> Result<bool, CredentialError> {
+        Ok(self.usable_providers().await?.contains(provider))
+    }
+
     /// What in `models.json` is not used, and why.
     pub fn problems(&self) -> Arc<Vec<ConfigError>> {
         self.state(|state| state.problems.clone())

@@ -52,14 +52,6 @@ pub struct Arguments {
     pub append_system_prompt: Vec<String>,
     /// `--no-context-files`.
     pub no_context_files: bool,
-    /// `--skill`.
-    pub skills: Vec<PathBuf>,
-    /// `--no-skills`.
-    pub no_skills: bool,
-    /// `--prompt-template`.
-    pub prompt_templates: Vec<PathBuf>,
-    /// `--no-prompt-templates`.
-    pub no_prompt_templates: bool,
     /// `--approve`, `--no-approve`: the last one counts.
     pub trust: Option<TrustChoice>,
     /// `--offline`.

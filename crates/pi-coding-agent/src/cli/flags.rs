@@ -56,7 +56,7 @@ impl Group {
             Self::Output => "Output",
             Self::Session => "Session",
             Self::Tools => "Tools",
-            Self::Prompt => "Prompt and resources",
+            Self::Prompt => "Prompt",
             Self::General => "General",
         }
     }
@@ -283,52 +283,18 @@ pub static FLAGS: &[Flag] = &[
         help: "Do not read AGENTS.md and its like",
     },
     Flag {
-        long: "skill",
-        short: None,
-        action: Value("PATH", |arguments, value| {
-            arguments.skills.push(value.into());
-            Ok(())
-        }),
-        group: Group::Prompt,
-        help: "Load a skill or a folder of skills; may be given several times",
-    },
-    Flag {
-        long: "no-skills",
-        short: Some("ns"),
-        action: Switch(|arguments| arguments.no_skills = true),
-        group: Group::Prompt,
-        help: "Only the skills given with --skill",
-    },
-    Flag {
-        long: "prompt-template",
-        short: None,
-        action: Value("PATH", |arguments, value| {
-            arguments.prompt_templates.push(value.into());
-            Ok(())
-        }),
-        group: Group::Prompt,
-        help: "Load a prompt template or a folder of them; may be given several times",
-    },
-    Flag {
-        long: "no-prompt-templates",
-        short: Some("np"),
-        action: Switch(|arguments| arguments.no_prompt_templates = true),
-        group: Group::Prompt,
-        help: "Only the templates given with --prompt-template",
-    },
-    Flag {
         long: "approve",
         short: Some("a"),
         action: Switch(|arguments| arguments.trust = Some(TrustChoice::Trust)),
         group: Group::General,
-        help: "Trust this project's own settings and resources for this run",
+        help: "Use this project's own settings in this run",
     },
     Flag {
         long: "no-approve",
         short: Some("na"),
         action: Switch(|arguments| arguments.trust = Some(TrustChoice::Distrust)),
         group: Group::General,
-        help: "Do not trust them",
+        help: "Do not use them",
     },
     Flag {
         long: "offline",

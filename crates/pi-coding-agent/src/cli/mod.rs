@@ -3,4 +3,13 @@
 pub mod arguments;
 pub mod flags;
 pub mod help;
+pub mod initial_message;
+pub mod list_models;
+mod model_choice;
+mod output;
+mod run;
+pub mod session_choice;
+mod signals;
 pub mod stdin;
+
+pub use run::main;

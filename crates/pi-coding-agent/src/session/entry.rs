@@ -325,6 +325,30 @@ impl EntryKind {
     }
 }
 
+impl Serialize for Entry {
+    /// As its line in a session file.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Line<'a> {
+            r#type: &'a str,
+            id: &'a EntryId,
+            parent_id: Option<&'a EntryId>,
+            timestamp: String,
+            #[serde(flatten)]
+            body: &'a EntryBody,
+        }
+        Line {
+            r#type: self.body.type_name(),
+            id: &self.id,
+            parent_id: self.parent_id.as_ref(),
+            timestamp: super::write_time(self.timestamp),
+            body: &self.body,
+        }
+        .serialize(serializer)
+    }
+}
+
 impl EntryBody {
     /// What kind of entry this is.
     pub fn kind(&self) -> EntryKind {

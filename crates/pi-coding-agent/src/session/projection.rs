@@ -146,7 +146,7 @@ pub struct Projection {
     compaction: Option<Arc<Compaction>>,
     compacted_at: Option<Timestamp>,
     messages: Arc<Vec<SessionMessage>>,
-    thinking_level: ThinkingLevel,
+    thinking_level: Option<ThinkingLevel>,
     model: Option<ModelChoice>,
     /// The tool calls that are in the context; only after a compaction, which may have taken a result's call away.
     calls: HashSet<ToolCallId>,
@@ -187,6 +187,11 @@ impl Projection {
 
     /// The thinking level that was chosen last.
     pub fn thinking_level(&self) -> ThinkingLevel {
+        self.thinking_level.unwrap_or_default()
+    }
+
+    /// The thinking level that was chosen last; `None` when none ever was.
+    pub fn chosen_thinking_level(&self) -> Option<ThinkingLevel> {
         self.thinking_level
     }
 
@@ -199,7 +204,7 @@ impl Projection {
     pub fn context(&self) -> SessionContext {
         SessionContext {
             messages: self.messages.to_vec(),
-            thinking_level: self.thinking_level,
+            thinking_level: self.thinking_level(),
             model: self.model.clone(),
         }
     }
@@ -221,7 +226,7 @@ impl Projection {
             EntryBody::ModelChange(change) => {
                 self.model = Some(ModelChoice { provider: change.provider.clone(), model_id: change.model_id.clone() });
             }
-            EntryBody::ThinkingLevelChange(change) => self.thinking_level = change.thinking_level,
+            EntryBody::ThinkingLevelChange(change) => self.thinking_level = Some(change.thinking_level),
             EntryBody::ContextEdit(change) => {
                 if !self.apply_edit(tree, change, source) {
                     return false;
@@ -373,7 +378,7 @@ impl Builder<'_> {
         body
     }
 
-    fn settings(&mut self, path: &[EntryIndex]) -> io::Result<(ThinkingLevel, Option<ModelChoice>)> {
+    fn settings(&mut self, path: &[EntryIndex]) -> io::Result<(Option<ThinkingLevel>, Option<ModelChoice>)> {
         let mut level = None;
         let mut model = None;
         for index in path.iter().rev() {
@@ -398,7 +403,7 @@ impl Builder<'_> {
                 break;
             }
         }
-        Ok((level.unwrap_or_default(), model))
+        Ok((level, model))
     }
 
     /// The entries of the path that count, and how many of them are the compaction and what it kept.

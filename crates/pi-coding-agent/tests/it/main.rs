@@ -1,6 +1,8 @@
 //! The crate's integration tests: one binary, one module per subject.
 
+mod cli;
 mod compaction;
+mod conformance_coding_session;
 mod conformance_resources;
 mod conformance_sessions;
 mod conformance_tools;

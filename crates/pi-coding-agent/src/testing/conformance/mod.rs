@@ -3,6 +3,7 @@
 //! Each has `run(file_stem, input)`, which answers `None` for a file that it does not know. `cargo test` and
 //! `cargo xtask conformance` share them.
 
+pub mod coding_session;
 pub mod compaction;
 pub mod convert_to_llm;
 pub mod resources;

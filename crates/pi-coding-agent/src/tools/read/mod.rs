@@ -307,3 +307,14 @@ fn shell_quoted(path: &str) -> String {
         format!("'{}'", path.replace('\'', "'\\''"))
     }
 }
+
+/// Makes the bytes of a file ready for a model, when they are an image of a known type; else gives them back.
+///
+/// # Errors
+/// The bytes, when they are no image. A broken image is no error: its text says why it is left out.
+pub async fn read_image(bytes: Vec<u8>, options: &ImageOptions) -> Result<ImageRead, Vec<u8>> {
+    match recognise(&bytes[..bytes.len().min(SAMPLE)]) {
+        Content::Image(kind) => Ok(image::prepare(bytes, kind, options).await),
+        Content::Text(_) | Content::Binary(_) => Err(bytes),
+    }
+}

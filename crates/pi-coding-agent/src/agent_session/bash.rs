@@ -1,0 +1,66 @@
+//! Commands that the user runs in the session.
+
+use pi_ai::CancellationToken;
+
+use super::{AgentSession, AgentSessionError, SessionEvent};
+use crate::{
+    messages::{BashExecution, CodingMessage},
+    tools::user_bash::{UserCommandResult, run_user_command},
+};
+
+/// Whether the model sees what the user ran.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ForModel {
+    /// It does, with the next prompt.
+    #[default]
+    Shown,
+    /// It does not.
+    Hidden,
+}
+
+impl AgentSession {
+    /// Runs a command for the user, not for the model, and records it. Its output is told while it comes.
+    ///
+    /// # Errors
+    /// When the command cannot be started, or the record cannot be written.
+    pub async fn execute_bash(
+        &self,
+        command: &str,
+        for_model: ForModel,
+        signal: CancellationToken,
+    ) -> Result<UserCommandResult, AgentSessionError> {
+        let inner = &self.inner;
+        let prefix = inner.settings.settings().shell_command_prefix.clone();
+        let (text, mut texts) = tokio::sync::mpsc::channel::<String>(64);
+        let mut pass_on = |piece: &str| {
+            // A slow listener loses pieces, never the result: that is taken whole at the end.
+            let _ = text.try_send(piece.to_owned());
+        };
+        let running = run_user_command(&inner.workspace, command, prefix.as_deref(), signal, &mut pass_on);
+        let result = {
+            let mut running = std::pin::pin!(running);
+            loop {
+                tokio::select! {
+                    biased;
+                    Some(delta) = texts.recv() => inner.tell(SessionEvent::BashExecutionUpdate { delta }).await,
+                    result = &mut running => break result?,
+                }
+            }
+        };
+        while let Ok(delta) = texts.try_recv() {
+            inner.tell(SessionEvent::BashExecutionUpdate { delta }).await;
+        }
+        let record = BashExecution {
+            command: command.to_owned(),
+            output: result.output.clone(),
+            exit_code: result.exit_code.map(i64::from),
+            cancelled: result.cancelled,
+            truncated: result.truncated,
+            full_output_path: result.full_output_path.clone(),
+            exclude_from_context: (for_model == ForModel::Hidden).then_some(true),
+            timestamp: inner.clock.now(),
+        };
+        inner.manager.append_message(CodingMessage::BashExecution(record)).await?;
+        Ok(result)
+    }
+}

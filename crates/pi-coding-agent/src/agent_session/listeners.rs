@@ -1,0 +1,92 @@
+//! Who is told what happens in a session.
+
+use std::{
+    fmt,
+    panic::AssertUnwindSafe,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+};
+
+use futures::{FutureExt, future::BoxFuture};
+use pi_agent_core::{AsyncHook, ListenerContext};
+
+use super::event::SessionEvent;
+
+type Listener = Arc<dyn Fn(SessionEvent, ListenerContext) -> BoxFuture<'static, ()> + Send + Sync>;
+
+/// Listeners in the order of their subscription. Each is awaited before the next one is told, and all of them before
+/// the session goes on.
+#[derive(Clone, Default)]
+pub(super) struct Listeners {
+    list: Arc<Mutex<List>>,
+}
+
+#[derive(Default)]
+struct List {
+    next: u64,
+    /// Copied when it changes, so that telling costs no copy.
+    listeners: Arc<Vec<(u64, Listener)>>,
+}
+
+/// A listener's place in a session; dropping it ends the subscription.
+#[must_use = "dropping a subscription ends it"]
+pub struct Subscription {
+    list: Weak<Mutex<List>>,
+    number: u64,
+}
+
+impl Subscription {
+    /// Keeps listening as long as the session lives.
+    pub fn detach(mut self) {
+        self.list = Weak::new();
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        if let Some(list) = self.list.upgrade() {
+            let mut list = lock(&list);
+            Arc::make_mut(&mut list.listeners).retain(|(number, _)| *number != self.number);
+        }
+    }
+}
+
+impl fmt::Debug for Subscription {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Subscription").field(&self.number).finish()
+    }
+}
+
+impl Listeners {
+    pub(super) fn subscribe(&self, listener: impl AsyncHook<SessionEvent, ListenerContext, ()>) -> Subscription {
+        let mut list = lock(&self.list);
+        let number = list.next;
+        list.next += 1;
+        let listener: Listener = Arc::new(move |event, context| listener.run(event, context));
+        Arc::make_mut(&mut list.listeners).push((number, listener));
+        Subscription { list: Arc::downgrade(&self.list), number }
+    }
+
+    /// Tells everybody. A listener that panics is dropped and reported, and the others are told all the same.
+    pub(super) async fn tell(&self, event: SessionEvent, context: &ListenerContext) {
+        let listeners = lock(&self.list).listeners.clone();
+        for (number, listener) in listeners.iter() {
+            let (event, context) = (event.clone(), context.clone());
+            // The call builds the future inside the guarded block, because that may panic too.
+            let told = AssertUnwindSafe(async move { listener(event, context).await }).catch_unwind().await;
+            if told.is_err() {
+                tracing::error!("a listener of the session panicked and is no longer told");
+                Arc::make_mut(&mut lock(&self.list).listeners).retain(|(other, _)| other != number);
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Listeners {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} listeners", lock(&self.list).listeners.len())
+    }
+}
+
+fn lock(list: &Mutex<List>) -> MutexGuard<'_, List> {
+    list.lock().unwrap_or_else(PoisonError::into_inner)
+}

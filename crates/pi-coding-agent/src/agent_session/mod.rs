@@ -1,0 +1,277 @@
+//! A conversation that runs: an agent, its session on disk, and what happens around both.
+//!
+//! The session is the authority. Before each request the messages are taken from its projection, and a message is
+//! stored before any listener learns that it ended. A prompt sets off one or more runs of the loop (a retry or a
+//! recovery is a run of its own) and settles when nothing automatic remains.
+
+mod bash;
+mod compaction;
+mod custom;
+mod error;
+mod event;
+mod hooks;
+mod listeners;
+mod model;
+mod navigate;
+mod prompt;
+mod queue;
+mod record;
+mod retry;
+mod system_prompt;
+mod tools;
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+};
+
+use pi_agent_core::{Agent, AsyncHook};
+use pi_ai::{CancellationToken, Clock, Message, MessageIdentity, StreamFn};
+use tokio::sync::watch;
+use tokio_util::sync::DropGuard;
+
+pub use bash::ForModel;
+pub use custom::{CustomMessage, Display};
+pub use error::AgentSessionError;
+pub use event::{CompactionOutcome, RetryOutcome, SessionEvent, Settled, SummarySource, WillRetry};
+pub use listeners::Subscription;
+pub use navigate::{LeaveBehind, Navigated};
+pub use pi_agent_core::ListenerContext;
+pub use prompt::{SessionPrompt, SessionReply, SessionRun};
+pub use queue::Delivery;
+pub use tools::SessionTool;
+
+use crate::{
+    messages::{CodingMessage, SessionMessage},
+    resources::{SettingsManager, SystemPromptOptions},
+    session::SessionManager,
+    tool_selection::ToolSelection,
+    tools::session_facts::SessionFacts,
+    workspace::Workspace,
+};
+
+/// A conversation that runs. Clones are handles of one session; the last one that is dropped aborts what is running.
+///
+/// Made by [`create_agent_session`](crate::sdk::create_agent_session).
+#[derive(Clone)]
+pub struct AgentSession {
+    inner: Arc<Inner>,
+    _last_handle: Arc<DropGuard>,
+}
+
+pub(crate) struct Inner {
+    this: Weak<Inner>,
+    agent: Agent<CodingMessage>,
+    manager: SessionManager,
+    stream: Arc<dyn StreamFn>,
+    settings: Arc<SettingsManager>,
+    workspace: Workspace,
+    tool_selection: ToolSelection,
+    clock: Arc<dyn Clock>,
+    listeners: listeners::Listeners,
+    activity: watch::Sender<Activity>,
+    lifetime: CancellationToken,
+    state: Mutex<State>,
+}
+
+/// What changes while the session lives.
+struct State {
+    selection: model::Selection,
+    tools: tools::ToolRegistry,
+    /// What the system prompt should say; the transcript says what it said last.
+    prompt: SystemPromptOptions,
+    queued: queue::QueuedTexts,
+    /// What the current prompt did so far.
+    run: record::RunRecord,
+}
+
+/// What a session is doing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Activity {
+    /// Nothing.
+    #[default]
+    Idle,
+    /// It answers a prompt.
+    Running,
+    /// It summarises the conversation.
+    Compacting,
+}
+
+/// What a session is made of.
+pub(crate) struct Parts {
+    pub(crate) manager: SessionManager,
+    pub(crate) stream: Arc<dyn StreamFn>,
+    pub(crate) settings: Arc<SettingsManager>,
+    pub(crate) workspace: Workspace,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) selection: model::Selection,
+    pub(crate) tools: Vec<SessionTool>,
+    pub(crate) tool_selection: ToolSelection,
+    pub(crate) prompt: SystemPromptOptions,
+}
+
+pub(crate) use model::{Recorded, Selection};
+
+impl AgentSession {
+    pub(crate) fn new(parts: Parts) -> Self {
+        let Parts { manager, stream, settings, workspace, clock, selection, tools: known, tool_selection, prompt } =
+            parts;
+        let mut tools = tools::ToolRegistry::default();
+        tools.register(known);
+        tools.activate_for(&tool_selection, manager.context().messages.as_slice());
+        let lifetime = CancellationToken::new();
+        let last_handle = Arc::new(lifetime.clone().drop_guard());
+        let inner = Arc::new_cyclic(|weak: &Weak<Inner>| Inner {
+            this: weak.clone(),
+            agent: hooks::build_agent(weak.clone(), &manager, &stream, &settings, &clock, &selection, &tools),
+            manager,
+            stream,
+            settings,
+            workspace,
+            tool_selection,
+            clock,
+            listeners: listeners::Listeners::default(),
+            activity: watch::channel(Activity::Idle).0,
+            lifetime,
+            state: Mutex::new(State {
+                selection,
+                tools,
+                prompt,
+                queued: queue::QueuedTexts::default(),
+                run: record::RunRecord::default(),
+            }),
+        });
+        record::follow(&inner);
+        Self { inner, _last_handle: last_handle }
+    }
+
+    /// Is told what happens, in order, and awaited before the session goes on.
+    pub fn subscribe(&self, listener: impl AsyncHook<SessionEvent, ListenerContext, ()>) -> Subscription {
+        self.inner.listeners.subscribe(listener)
+    }
+
+    /// The session on disk.
+    pub fn session_manager(&self) -> &SessionManager {
+        &self.inner.manager
+    }
+
+    /// The settings.
+    pub fn settings(&self) -> &Arc<SettingsManager> {
+        &self.inner.settings
+    }
+
+    /// The conversation as the next request is built from it.
+    pub fn messages(&self) -> Vec<SessionMessage> {
+        self.inner.manager.context().messages
+    }
+
+    /// The last message of the conversation, when it is one of the model's.
+    pub fn last_message(&self) -> Option<Message> {
+        self.inner.manager.with(|session| session.projection().messages().last()?.as_llm().cloned())
+    }
+
+    /// What the session is doing.
+    pub fn activity(&self) -> Activity {
+        *self.inner.activity.borrow()
+    }
+
+    /// Gives the session a name.
+    ///
+    /// # Errors
+    /// When it cannot be stored.
+    pub async fn set_name(&self, name: &str) -> Result<(), AgentSessionError> {
+        self.inner.manager.append_session_info(name).await?;
+        let name = self.inner.manager.name();
+        self.inner.tell(SessionEvent::SessionInfoChanged { name }).await;
+        Ok(())
+    }
+
+    /// Waits until the session does nothing.
+    pub async fn wait_for_idle(&self) {
+        let mut activity = self.inner.activity.subscribe();
+        // An error says that the session is gone, which is as idle as it gets.
+        let _ = activity.wait_for(|activity| *activity == Activity::Idle).await;
+    }
+
+    /// Aborts what is running. Queued messages stay.
+    pub fn abort(&self) {
+        self.inner.state().run.cancel();
+        self.inner.agent.abort();
+    }
+
+    /// Ends everything in order: aborts what is running, waits for it, and makes the session durable.
+    ///
+    /// # Errors
+    /// When the session cannot be made durable.
+    pub async fn dispose(self) -> Result<(), AgentSessionError> {
+        self.abort();
+        self.wait_for_idle().await;
+        self.inner.manager.sync().await?;
+        Ok(())
+    }
+}
+
+/// A handle that does not keep a session alive.
+#[derive(Clone)]
+pub struct WeakAgentSession {
+    inner: Weak<Inner>,
+    last_handle: Weak<DropGuard>,
+}
+
+impl AgentSession {
+    /// A handle that does not keep the session alive: for listeners and tools, which the session holds itself.
+    pub fn downgrade(&self) -> WeakAgentSession {
+        WeakAgentSession { inner: Arc::downgrade(&self.inner), last_handle: Arc::downgrade(&self._last_handle) }
+    }
+}
+
+impl WeakAgentSession {
+    /// The session, if it is still there.
+    pub fn upgrade(&self) -> Option<AgentSession> {
+        Some(AgentSession { inner: self.inner.upgrade()?, _last_handle: self.last_handle.upgrade()? })
+    }
+
+    /// What tools may know of the session.
+    pub fn facts(&self) -> Option<SessionFacts> {
+        Some(self.inner.upgrade()?.facts())
+    }
+}
+
+impl fmt::Debug for WeakAgentSession {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WeakAgentSession")
+    }
+}
+
+impl fmt::Debug for AgentSession {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AgentSession")
+            .field("session", &self.inner.manager)
+            .field("activity", &self.activity())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Inner {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells the listeners of something outside a run of the loop.
+    async fn tell(&self, event: SessionEvent) {
+        let signal = self.state().run.signal.clone();
+        self.listeners.tell(event, &ListenerContext::outside(signal)).await;
+    }
+
+    /// Tells the listeners which texts wait.
+    async fn tell_queue(&self) {
+        let (steering, follow_up) = self.state().queued.texts();
+        self.tell(SessionEvent::QueueUpdate { steering, follow_up }).await;
+    }
+
+    /// Forgets a queued message that is being said. Whether it was queued.
+    fn queued_was_said(&self, identity: MessageIdentity) -> bool {
+        self.state().queued.said(identity)
+    }
+}

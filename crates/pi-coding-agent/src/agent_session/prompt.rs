@@ -1,0 +1,297 @@
+//! From a prompt to a settled session.
+
+use std::{
+    fmt,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+
+use pi_ai::{AssistantMessage, CancellationToken, Content, ImageContent, InputBlock, TextContent, UserMessage};
+use tokio::task::JoinHandle;
+
+use super::{Activity, AgentSession, AgentSessionError, Delivery, Inner, SessionEvent, Settled, compaction::AfterRun};
+use crate::messages::{CodingMessage, SessionMessage};
+
+/// What a person says: text, and pictures beside it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SessionPrompt {
+    /// The text.
+    pub text: String,
+    /// Pictures.
+    pub images: Vec<ImageContent>,
+}
+
+impl From<&str> for SessionPrompt {
+    fn from(text: &str) -> Self {
+        Self { text: text.to_owned(), images: Vec::new() }
+    }
+}
+
+impl From<String> for SessionPrompt {
+    fn from(text: String) -> Self {
+        Self { text, images: Vec::new() }
+    }
+}
+
+/// What a prompt came to.
+#[derive(Clone, Debug)]
+pub struct SessionReply {
+    /// The last answer.
+    pub message: Option<Arc<AssistantMessage>>,
+    /// What a person should know when the answer failed and nothing automatic helped.
+    pub advice: Option<String>,
+}
+
+impl SessionReply {
+    /// The text of the last answer, also when it failed.
+    pub fn text(&self) -> String {
+        self.message.as_ref().map(|message| message.text()).unwrap_or_default()
+    }
+
+    /// The text of the last answer.
+    ///
+    /// # Errors
+    /// When the answer ended in error or was aborted.
+    pub fn into_text(self) -> Result<String, AgentSessionError> {
+        match self.message {
+            Some(message) if message.is_failed() => {
+                let text = message.error_message.clone().unwrap_or_else(|| "The answer was aborted.".to_owned());
+                Err(AgentSessionError::Failed { message: text })
+            }
+            Some(message) => Ok(message.text()),
+            None => Ok(String::new()),
+        }
+    }
+}
+
+/// A prompt that is being answered: await it for the [`SessionReply`]; drop it to abort.
+///
+/// It runs in a task of its own, so that its events are completed whatever happens to this handle.
+#[must_use = "dropping a run aborts it"]
+pub struct SessionRun {
+    state: RunState,
+    signal: Option<CancellationToken>,
+}
+
+enum RunState {
+    Refused(Option<AgentSessionError>),
+    Running(JoinHandle<Result<SessionReply, AgentSessionError>>),
+}
+
+impl SessionRun {
+    /// Lets it go on without this handle.
+    pub fn detach(mut self) {
+        self.signal = None;
+    }
+
+    fn refused(error: AgentSessionError) -> Self {
+        Self { state: RunState::Refused(Some(error)), signal: None }
+    }
+}
+
+impl Future for SessionRun {
+    type Output = Result<SessionReply, AgentSessionError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let result = match &mut self.state {
+            RunState::Refused(error) => Err(error.take().unwrap_or(AgentSessionError::Busy)),
+            RunState::Running(task) => match ready!(Pin::new(task).poll(cx)) {
+                Ok(result) => result,
+                Err(error) => Err(AgentSessionError::Failed { message: format!("the session's task ended: {error}") }),
+            },
+        };
+        self.signal = None;
+        Poll::Ready(result)
+    }
+}
+
+impl Drop for SessionRun {
+    fn drop(&mut self) {
+        if let Some(signal) = self.signal.take() {
+            signal.cancel();
+        }
+    }
+}
+
+impl fmt::Debug for SessionRun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.state {
+            RunState::Refused(_) => "SessionRun(refused)",
+            RunState::Running(_) => "SessionRun(running)",
+        })
+    }
+}
+
+impl AgentSession {
+    /// Says something and has it answered, tools and all. It begins at once; the result is for whoever waits.
+    ///
+    /// Must be called within a Tokio runtime.
+    ///
+    /// # Errors
+    /// The run's output is [`AgentSessionError::Busy`] while another prompt is answered, and
+    /// [`AgentSessionError::NoModel`] when there is nobody to answer.
+    pub fn prompt(&self, prompt: impl Into<SessionPrompt>) -> SessionRun {
+        let message = user_message(prompt.into(), self.inner.clock.now());
+        self.start(vec![message])
+    }
+
+    /// Says something while a prompt is answered: after the current turn, or when the run would end.
+    pub async fn queue(&self, prompt: impl Into<SessionPrompt>, delivery: Delivery) {
+        let message = user_message(prompt.into(), self.inner.clock.now());
+        self.inner.state().queued.push(delivery, message.clone());
+        match delivery {
+            Delivery::Steer => self.inner.agent.steer(message),
+            Delivery::FollowUp => self.inner.agent.follow_up(message),
+        }
+        self.inner.tell_queue().await;
+    }
+
+    /// Says something after the current turn and all its tool calls.
+    pub async fn steer(&self, prompt: impl Into<SessionPrompt>) {
+        self.queue(prompt, Delivery::Steer).await;
+    }
+
+    /// Says something when the run would end.
+    pub async fn follow_up(&self, prompt: impl Into<SessionPrompt>) {
+        self.queue(prompt, Delivery::FollowUp).await;
+    }
+
+    /// Takes back what waits, and gives the texts: steering, then follow-up.
+    pub async fn clear_queue(&self) -> (Vec<String>, Vec<String>) {
+        self.inner.agent.clear_all_queues();
+        let texts = self.inner.state().queued.clear();
+        self.inner.tell_queue().await;
+        texts
+    }
+
+    pub(super) fn start(&self, messages: Vec<SessionMessage>) -> SessionRun {
+        if let Err(error) = self.inner.begin(Activity::Running) {
+            return SessionRun::refused(error);
+        }
+        let signal = self.inner.lifetime.child_token();
+        self.inner.state().run.begin(signal.clone());
+        let (inner, running) = (self.inner.clone(), signal.clone());
+        let task = tokio::spawn(async move {
+            // Ends the activity whatever happens in here.
+            let _activity = EndActivity(inner.clone());
+            inner.answer(messages, &running).await
+        });
+        SessionRun { state: RunState::Running(task), signal: Some(signal) }
+    }
+}
+
+/// Makes the session idle when it is dropped.
+pub(super) struct EndActivity(pub(super) Arc<Inner>);
+
+impl Drop for EndActivity {
+    fn drop(&mut self) {
+        self.0.activity.send_replace(Activity::Idle);
+    }
+}
+
+impl Inner {
+    /// Takes the session for an activity.
+    pub(super) fn begin(&self, activity: Activity) -> Result<(), AgentSessionError> {
+        let mut refused = None;
+        self.activity.send_if_modified(|current| match *current {
+            Activity::Idle => {
+                *current = activity;
+                true
+            }
+            Activity::Running => {
+                refused = Some(AgentSessionError::Busy);
+                false
+            }
+            Activity::Compacting => {
+                refused = Some(AgentSessionError::Compacting);
+                false
+            }
+        });
+        refused.map_or(Ok(()), Err)
+    }
+
+    /// Answers: runs the loop, and again as long as something automatic remains.
+    async fn answer(
+        &self,
+        messages: Vec<SessionMessage>,
+        signal: &CancellationToken,
+    ) -> Result<SessionReply, AgentSessionError> {
+        if self.state().selection.model.is_none() {
+            return Err(AgentSessionError::NoModel);
+        }
+        self.make_room(signal).await?;
+        let head = self.prompt_update()?.map(SessionMessage::from);
+        let prompt: Vec<SessionMessage> = head.into_iter().chain(messages).collect();
+        let ran = self.run_until_settled(prompt, signal).await;
+        let outcome = if signal.is_cancelled() { Settled::Aborted } else { Settled::Finished };
+        self.tell(SessionEvent::AgentSettled { outcome }).await;
+        if let Some(failure) = self.state().run.failure.take() {
+            return Err(failure.into());
+        }
+        let advice = ran?;
+        let message = self.state().run.last_turn.answer.as_ref().map(|(_, answer)| answer.clone());
+        Ok(SessionReply { message, advice })
+    }
+
+    /// Whether nothing may follow the run that just ended.
+    fn is_over(&self, signal: &CancellationToken) -> bool {
+        signal.is_cancelled() || self.state().run.failure.is_some()
+    }
+
+    /// Runs the loop, and again as long as a failed turn should be tried again or a recovery calls for it. Gives what
+    /// a person should know when nothing helped.
+    async fn run_until_settled(
+        &self,
+        prompt: Vec<SessionMessage>,
+        signal: &CancellationToken,
+    ) -> Result<Option<String>, AgentSessionError> {
+        self.agent.set_messages(self.manager.context().messages);
+        self.run(self.agent.prompt(prompt), signal).await?;
+        loop {
+            if self.is_over(signal) {
+                return Ok(None);
+            }
+            let advice = match self.planned_retry() {
+                Some(planned) if self.prepare_retry(&planned, signal).await? => None,
+                Some(_) => return Ok(None),
+                None => match self.recover(signal).await? {
+                    AfterRun::AskAgain => None,
+                    AfterRun::Settle => Some(None),
+                    AfterRun::Advise(advice) => Some(Some(advice)),
+                },
+            };
+            if let Some(advice) = advice {
+                self.give_up().await;
+                return Ok(advice);
+            }
+            if self.is_over(signal) {
+                return Ok(None);
+            }
+            self.agent.set_messages(self.manager.context().messages);
+            self.run(self.agent.continue_run(), signal).await?;
+        }
+    }
+
+    /// One run of the loop, aborted by the session's signal.
+    async fn run(
+        &self,
+        run: pi_agent_core::Run<CodingMessage>,
+        signal: &CancellationToken,
+    ) -> Result<(), AgentSessionError> {
+        let mut run = std::pin::pin!(run);
+        tokio::select! {
+            result = &mut run => return result.map(drop).map_err(AgentSessionError::from),
+            () = signal.cancelled() => self.agent.abort(),
+        }
+        run.await.map(drop).map_err(AgentSessionError::from)
+    }
+}
+
+fn user_message(prompt: SessionPrompt, timestamp: pi_ai::Timestamp) -> SessionMessage {
+    let text = InputBlock::Text(TextContent { text: prompt.text, text_signature: None });
+    let images = prompt.images.into_iter().map(InputBlock::Image);
+    let content = Content::Blocks(std::iter::once(text).chain(images).collect());
+    let message: pi_ai::Message = UserMessage { content, timestamp }.into();
+    message.into()
+}

@@ -1,0 +1,73 @@
+//! The first prompt: standard input, then `@files`, then the first word.
+
+use std::path::{Path, PathBuf};
+
+use pi_ai::ImageContent;
+
+use crate::{
+    agent_session::SessionPrompt,
+    host::Host,
+    resources::expand_home,
+    tools::read::{ImageOptions, read_image},
+};
+
+/// A file that the command line names cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("@{named}: {reason}{}", hint(.path))]
+pub struct FileArgumentError {
+    /// As it was written.
+    pub named: String,
+    /// Where it was looked for.
+    pub path: PathBuf,
+    /// What went wrong.
+    pub reason: String,
+}
+
+fn hint(path: &Path) -> String {
+    format!(" ({})", path.display())
+}
+
+/// Puts the first prompt together, without a separator between its parts. `None` when there is nothing to say.
+///
+/// # Errors
+/// When a file cannot be read, or is neither text nor a picture.
+pub async fn initial_message(
+    host: &Host,
+    stdin: Option<String>,
+    files: &[String],
+    first_word: Option<String>,
+) -> Result<Option<SessionPrompt>, FileArgumentError> {
+    let mut prompt = SessionPrompt { text: stdin.unwrap_or_default(), images: Vec::new() };
+    for named in files {
+        add_file(host, named, &mut prompt).await?;
+    }
+    prompt.text.push_str(&first_word.unwrap_or_default());
+    Ok((!prompt.text.is_empty() || !prompt.images.is_empty()).then_some(prompt))
+}
+
+async fn add_file(host: &Host, named: &str, prompt: &mut SessionPrompt) -> Result<(), FileArgumentError> {
+    let path = host.cwd.join(expand_home(Path::new(named), host.home.as_deref()));
+    let failed = |reason: String| FileArgumentError { named: named.to_owned(), path: path.clone(), reason };
+    let bytes = tokio::fs::read(&path).await.map_err(|error| failed(format!("cannot be read: {error}")))?;
+    if bytes.is_empty() {
+        return Ok(());
+    }
+    let name = path.display();
+    let bytes = match read_image(bytes, &ImageOptions::default()).await {
+        Ok(read) => {
+            prompt.text.push_str(&format!("<file name=\"{name}\">{}</file>\n", read.text));
+            let image =
+                read.image.map(|image| ImageContent { data: image.data, mime_type: image.mime_type.to_owned() });
+            prompt.images.extend(image);
+            return Ok(());
+        }
+        Err(bytes) => bytes,
+    };
+    let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).map(<[u8]>::to_vec).unwrap_or(bytes);
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        failed(format!("is neither UTF-8 text nor a known kind of picture (another byte at offset {at})"))
+    })?;
+    prompt.text.push_str(&format!("<file name=\"{name}\">\n{text}\n</file>\n"));
+    Ok(())
+}

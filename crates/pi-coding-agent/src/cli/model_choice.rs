@@ -1,0 +1,133 @@
+//! Which model answers.
+
+use std::sync::Arc;
+
+use pi_ai::{
+    Model, ThinkingLevel,
+    models::{CredentialError, InlineKey, ModelChoice, Models, SelectError},
+};
+
+use super::arguments::Arguments;
+use crate::{guide::GuideModel, resources::Settings, session::SessionContext};
+
+/// Who answers.
+#[derive(Clone, Debug)]
+pub(super) enum Answerer {
+    /// A model of a provider.
+    Model {
+        /// The model.
+        model: Arc<Model>,
+        /// The level that was asked for; `None`: the usual one.
+        level: Option<ThinkingLevel>,
+    },
+    /// The built-in guide, because no provider has a key and none was asked for.
+    Guide,
+}
+
+/// No model can answer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub(super) enum ModelChoiceError {
+    /// It cannot be told which one is meant.
+    #[error("{0}; `pi --list-models` shows those that have a key")]
+    Select(#[from] SelectError),
+    /// Stored credentials cannot be read.
+    #[error(transparent)]
+    Credentials(#[from] CredentialError),
+    /// A model was chosen before, and cannot be used now.
+    #[error(
+        "{by} names {provider}/{model}, which cannot be used: {reason}. Name another one with --model provider/id."
+    )]
+    Unusable {
+        /// Who named it.
+        by: &'static str,
+        /// The provider.
+        provider: String,
+        /// The model.
+        model: String,
+        /// Why it cannot be used.
+        reason: String,
+    },
+    /// `--models` matches nothing.
+    #[error("--models matches no model that has a key; `pi --list-models` shows those that do")]
+    EmptyScope,
+}
+
+/// Chooses: `--model`, the session's own, `--models`, the settings', then the first one that has a key. Warnings are
+/// pushed to `notices`.
+pub(super) async fn choose_model(
+    arguments: &Arguments,
+    models: &Models,
+    settings: &Settings,
+    session: &SessionContext,
+    notices: &mut Vec<String>,
+) -> Result<Answerer, ModelChoiceError> {
+    let level = thinking_level(arguments, notices);
+    if let Some(name) = &arguments.model {
+        let inline_key = if arguments.api_key.is_some() { InlineKey::Given } else { InlineKey::None };
+        let choice = ModelChoice { provider: arguments.provider.clone(), model: name.clone(), level, inline_key };
+        let selected = models.select(&choice).await?;
+        notices.extend(selected.warning.map(|warning| format!("Warning: {warning}")));
+        if let Some(key) = &arguments.api_key {
+            models.set_api_key(selected.model.provider.clone(), key.clone());
+        }
+        return Ok(Answerer::Model { model: selected.model, level: level.or(selected.level) });
+    }
+    // The guide only stood in: whoever can be had now takes over.
+    if let Some(said) = session.model.as_ref().filter(|said| said.provider != *GuideModel::PROVIDER) {
+        return named(models, "The session", &said.provider, &said.model_id, level).await;
+    }
+    if let Some(patterns) = &arguments.models {
+        let scope = models.scope(patterns).await?;
+        notices.extend(scope.warnings.iter().map(|warning| format!("Warning: {warning}")));
+        let saved = scope.models.iter().find(|(model, _)| {
+            settings.default_provider.as_deref() == Some(&*model.provider)
+                && settings.default_model.as_deref() == Some(&*model.id)
+        });
+        let (model, of_pattern) = saved.or(scope.models.first()).ok_or(ModelChoiceError::EmptyScope)?;
+        if let Some(key) = &arguments.api_key {
+            models.set_api_key(model.provider.clone(), key.clone());
+        }
+        return Ok(Answerer::Model { model: model.clone(), level: level.or(*of_pattern) });
+    }
+    if let (Some(provider), Some(model)) = (&settings.default_provider, &settings.default_model) {
+        return named(models, "The setting defaultModel", provider, model, level).await;
+    }
+    match models.default_model().await? {
+        Some(model) => Ok(Answerer::Model { model, level }),
+        None => Ok(Answerer::Guide),
+    }
+}
+
+async fn named(
+    models: &Models,
+    by: &'static str,
+    provider: &str,
+    model: &str,
+    level: Option<ThinkingLevel>,
+) -> Result<Answerer, ModelChoiceError> {
+    let unusable = |reason: String| ModelChoiceError::Unusable {
+        by,
+        provider: provider.to_owned(),
+        model: model.to_owned(),
+        reason,
+    };
+    let Some(found) = models.find(provider, model) else {
+        return Err(unusable("there is no such model".to_owned()));
+    };
+    let owner = models.provider(provider).ok_or_else(|| unusable("there is no such provider".to_owned()))?;
+    match models.auth(&owner).await {
+        Ok(_) => Ok(Answerer::Model { model: found, level }),
+        Err(error) => Err(unusable(error.message().trim_end_matches('.').to_owned())),
+    }
+}
+
+fn thinking_level(arguments: &Arguments, notices: &mut Vec<String>) -> Option<ThinkingLevel> {
+    match arguments.thinking.as_deref()?.parse() {
+        Ok(level) => Some(level),
+        Err(error) => {
+            notices.push(format!("Warning: --thinking is ignored: {error}"));
+            None
+        }
+    }
+}

@@ -1,0 +1,337 @@
+//! One run of `pi`, from its words to its exit code.
+
+use std::{
+    io::{self, IsTerminal},
+    process::ExitCode,
+    sync::Arc,
+};
+
+use super::{
+    arguments::{Arguments, OutputMode, ToolDefaults, TrustChoice},
+    help,
+    initial_message::initial_message,
+    list_models,
+    model_choice::{Answerer, choose_model},
+    output::{Output, say},
+    session_choice::choose_session,
+    signals::{Ended, Signals},
+    stdin,
+};
+use crate::{
+    agent_session::{AgentSession, ListenerContext, SessionEvent, SessionPrompt},
+    guide::GuideModel,
+    host::Host,
+    modes::{json, print},
+    resources::{self, Diagnostic, ProjectTrust, SettingsManager, SystemPromptOptions},
+    sdk::{self, SessionOptions, create_agent_session},
+    session::SessionEnvironment,
+    tool_selection::{ToolBase, ToolList, ToolSelection},
+};
+
+/// Everything that can go wrong before a prompt is answered; printed once, without a trace.
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// What the shell is told when the output's reader went away: as for a program that SIGPIPE ended.
+const OUTPUT_CLOSED: u8 = 141;
+
+/// Wrong usage, and asking for what is not there.
+const USAGE: u8 = 2;
+
+/// Runs `pi` with the words of the command line after the program's name.
+pub fn main(words: impl IntoIterator<Item = String>) -> ExitCode {
+    match start(words) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            say(&format!("pi: {}", with_causes(&*error)));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn start(words: impl IntoIterator<Item = String>) -> Result<u8, Failure> {
+    let arguments = Arguments::parse(words)?;
+    let output = Output::stdout();
+    if arguments.help {
+        output.write(&help::text());
+        return Ok(0);
+    }
+    if arguments.version {
+        output.write(&version(&arguments));
+        return Ok(0);
+    }
+    // No extension can register a flag yet, so that every unknown one is a mistake.
+    arguments.refuse_unknown(|_| false)?;
+    let host = Host::of_process()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let code = runtime.block_on(run(arguments, host, output))?;
+    // A read of standard input that nobody ends must not keep the process.
+    runtime.shutdown_background();
+    Ok(code)
+}
+
+/// How the answer comes out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Print,
+    Json,
+    Interactive,
+}
+
+async fn run(arguments: Arguments, host: Host, output: Output) -> Result<u8, Failure> {
+    let mode = match arguments.mode {
+        Some(OutputMode::Rpc) => return Err("the rpc mode is not there yet; --mode json prints every event".into()),
+        Some(OutputMode::Json) => Mode::Json,
+        _ if arguments.print || !io::stdin().is_terminal() || !io::stdout().is_terminal() => Mode::Print,
+        _ => Mode::Interactive,
+    };
+    let nothing_to_say = arguments.messages.is_empty() && arguments.files.is_empty();
+    if mode == Mode::Interactive && nothing_to_say && arguments.list_models.is_none() {
+        say(help::short().trim_end());
+        return Ok(USAGE);
+    }
+    let locations = host.locations();
+    let trust = trust_flag(&arguments).unwrap_or(ProjectTrust::Untrusted);
+    let settings = Arc::new(SettingsManager::load(&locations, trust));
+    let mut notices: Vec<String> = settings.diagnostics().iter().map(Diagnostic::to_string).collect();
+    let models = sdk::models_of(&host);
+    notices.extend(models.problems().iter().map(|problem| format!("Warning: {problem}")));
+    if let Some(search) = &arguments.list_models {
+        say_all(&notices);
+        let available = models.available().await?;
+        output.write(&list_models::table(available.iter().map(AsRef::as_ref), search));
+        return Ok(u8::from(output.failed()));
+    }
+
+    let stdin = read_stdin(&arguments).await?;
+    let mut words = arguments.messages.iter().cloned();
+    let first = initial_message(&host, stdin, &arguments.files, words.next()).await?;
+    let Some(first) = first else {
+        return Err("there is nothing to answer: give a prompt, a file or text on standard input".into());
+    };
+    let prompts: Vec<SessionPrompt> = std::iter::once(first).chain(words.map(Into::into)).collect();
+
+    let chosen = choose_session(&arguments, &host, &settings, SessionEnvironment::default()).await?;
+    notices.extend(chosen.notices);
+    let manager = chosen.manager;
+    // A session works in its own folder, so that relative paths never change their meaning unseen.
+    let host = Host { cwd: manager.cwd().to_owned(), ..host };
+    let context = manager.context();
+    let answerer = choose_model(&arguments, &models, &settings.settings(), &context, &mut notices).await?;
+    let mut options = SessionOptions::default()
+        .host(host.clone())
+        .trust(trust)
+        .settings(settings.clone())
+        .session_manager(manager)
+        .tool_selection(tool_selection(&arguments, &settings)?)
+        .system_prompt(system_prompt(&arguments, &host, trust, &mut notices).await?);
+    options = match answerer {
+        Answerer::Model { model, level } => {
+            let options = options.models(models).model(model);
+            match level {
+                Some(level) => options.thinking_level(level),
+                None => options,
+            }
+        }
+        Answerer::Guide => {
+            notices.push(GuideModel::NOTICE.to_owned());
+            options.stream_fn(GuideModel::default()).stand_in_model(GuideModel::model())
+        }
+    };
+    let session = create_agent_session(options).await?;
+    if let Some(name) = &arguments.name {
+        session.set_name(name).await?;
+    }
+    say_all(&notices);
+    answer(session, mode, prompts, &output).await
+}
+
+/// Has the prompts answered one after another.
+async fn answer(
+    session: AgentSession,
+    mode: Mode,
+    prompts: Vec<SessionPrompt>,
+    output: &Output,
+) -> Result<u8, Failure> {
+    let mut signals = Signals::listen()?;
+    if mode == Mode::Json {
+        let header = session.session_manager().with(|session| serde_json::to_string(&session.header().fields));
+        output.line(&header?);
+        let output = output.clone();
+        let printer = session.subscribe(async move |event: SessionEvent, context: ListenerContext| {
+            let line = json::line(&event, context.partial().as_deref());
+            match line {
+                Ok(line) => output.line(&line),
+                Err(error) => say(&format!("pi: an event cannot be written as JSON: {error}")),
+            }
+        });
+        printer.detach();
+    }
+    let mut ended = None;
+    let mut failure = None;
+    for prompt in prompts {
+        let mut run = std::pin::pin!(session.prompt(prompt));
+        let result = tokio::select! {
+            result = &mut run => result,
+            signal = signals.next() => {
+                ended = Some(signal);
+                session.abort();
+                await_or_quit(&mut run, &mut signals).await
+            }
+            () = output.closed().cancelled() => {
+                session.abort();
+                await_or_quit(&mut run, &mut signals).await
+            }
+        };
+        match result {
+            Ok(reply) => reply.advice.iter().for_each(|advice| say(advice)),
+            Err(error) => failure = Some(error),
+        }
+        if ended.is_some() || failure.is_some() || output.closed().is_cancelled() {
+            break;
+        }
+    }
+    let last = session.last_message();
+    session.dispose().await?;
+    if let Some(Ended(code)) = ended {
+        return Ok(code);
+    }
+    if let Some(error) = failure {
+        return Err(error.into());
+    }
+    let code = match mode {
+        Mode::Json => 0,
+        Mode::Print | Mode::Interactive => {
+            let printed = print::printed(last.as_ref());
+            output.write(&printed.stdout);
+            if let Some(text) = &printed.stderr {
+                say(text);
+            }
+            printed.exit.code()
+        }
+    };
+    match (output.failed(), output.closed().is_cancelled()) {
+        (true, _) => Ok(1),
+        (false, true) => Ok(OUTPUT_CLOSED),
+        (false, false) => Ok(code),
+    }
+}
+
+/// Waits for an aborted run. Whoever signals again does not want to wait.
+async fn await_or_quit<T>(run: impl Future<Output = T>, signals: &mut Signals) -> T {
+    tokio::select! {
+        result = run => result,
+        Ended(code) = signals.next() => std::process::exit(i32::from(code)),
+    }
+}
+
+async fn read_stdin(arguments: &Arguments) -> Result<Option<String>, Failure> {
+    if arguments.no_stdin || io::stdin().is_terminal() {
+        return Ok(None);
+    }
+    let has_prompt = !arguments.messages.is_empty() || !arguments.files.is_empty();
+    let notice = || {
+        if has_prompt {
+            say("pi: waiting for standard input to end; --no-stdin does not read it");
+        }
+    };
+    let text = stdin::read(tokio::io::stdin(), notice)
+        .await
+        .map_err(|error| format!("standard input cannot be read: {error}"))?;
+    Ok(Some(text).filter(|text| !text.is_empty()))
+}
+
+async fn system_prompt(
+    arguments: &Arguments,
+    host: &Host,
+    trust: ProjectTrust,
+    notices: &mut Vec<String>,
+) -> Result<SystemPromptOptions, Failure> {
+    let locations = host.locations();
+    let mut options = SystemPromptOptions { cwd: host.cwd.clone(), ..SystemPromptOptions::default() };
+    if !arguments.no_context_files {
+        let loaded = resources::load_context_files(&locations, trust);
+        notices.extend(loaded.diagnostics.iter().map(Diagnostic::to_string));
+        if arguments.verbose {
+            notices.extend(loaded.files.iter().map(|file| format!("Instructions: {}", file.path.display())));
+        }
+        options.context_files = loaded.files;
+    }
+    if let Some(prompt) = &arguments.system_prompt {
+        options.custom_prompt = Some(text_or_file(prompt, host).await?);
+    }
+    let mut additions = Vec::new();
+    for addition in &arguments.append_system_prompt {
+        additions.push(text_or_file(addition, host).await?);
+    }
+    options.append_system_prompt = additions.join("\n\n");
+    Ok(options)
+}
+
+/// A word that is the path of a file stands for its text.
+async fn text_or_file(word: &str, host: &Host) -> Result<String, Failure> {
+    let path = host.cwd.join(resources::expand_home(word.as_ref(), host.home.as_deref()));
+    if !tokio::fs::metadata(&path).await.is_ok_and(|metadata| metadata.is_file()) {
+        return Ok(word.to_owned());
+    }
+    tokio::fs::read_to_string(&path).await.map_err(|error| format!("{} cannot be read: {error}", path.display()).into())
+}
+
+fn tool_selection(arguments: &Arguments, settings: &SettingsManager) -> Result<ToolSelection, Failure> {
+    let default_tools = settings.settings().default_tools.as_deref().map(ToolList::parse).transpose()?;
+    Ok(ToolSelection {
+        default_tools: default_tools.into_iter().collect(),
+        only: arguments.tools.as_deref().map(ToolList::parse).transpose()?,
+        base: match arguments.tool_defaults {
+            ToolDefaults::Usual => ToolBase::Usual,
+            ToolDefaults::NoBuiltins => ToolBase::NoBuiltins,
+            ToolDefaults::None => ToolBase::Nothing,
+        },
+        exclude: arguments.exclude_tools.clone(),
+    })
+}
+
+fn trust_flag(arguments: &Arguments) -> Option<ProjectTrust> {
+    arguments.trust.map(|choice| match choice {
+        TrustChoice::Trust => ProjectTrust::Trusted,
+        TrustChoice::Distrust => ProjectTrust::Untrusted,
+    })
+}
+
+fn version(arguments: &Arguments) -> String {
+    let mut text = format!("pi {}\n", env!("CARGO_PKG_VERSION"));
+    if arguments.verbose {
+        text.push_str("features:");
+        for (name, on) in FEATURES {
+            text.push_str(&format!(" {}{name}", if *on { "+" } else { "-" }));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// Every feature of this crate, and whether it is on.
+const FEATURES: &[(&str, bool)] = &[
+    ("cli", cfg!(feature = "cli")),
+    ("images", cfg!(feature = "images")),
+    ("sandbox", cfg!(feature = "sandbox")),
+    ("search", cfg!(feature = "search")),
+];
+
+fn say_all(notices: &[String]) {
+    notices.iter().for_each(|notice| say(notice));
+}
+
+/// An error with everything below it that adds something.
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        source = cause.source();
+    }
+    text
+}

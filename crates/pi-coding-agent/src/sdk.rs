@@ -1,0 +1,377 @@
+//! Making a session: every boundary can be supplied, and all of them have defaults.
+//!
+//! ```
+//! use pi_ai::faux::{FauxProvider, FauxReply};
+//! use pi_coding_agent::{sdk::{SessionOptions, create_agent_session}, session::SessionManager};
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let options = SessionOptions::default()
+//!     .stream_fn(FauxProvider::new([FauxReply::text("All good.")]))
+//!     .model(FauxProvider::model())
+//!     .session_manager(SessionManager::in_memory());
+//! let session = create_agent_session(options).await?;
+//! assert_eq!(session.prompt("How are things?").await?.into_text()?, "All good.");
+//! session.dispose().await?;
+//! # Ok(()) }
+//! ```
+
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+};
+
+use pi_agent_core::AgentTool;
+use pi_ai::{
+    Clock, IdSource, Model, StreamFn, ThinkingLevel,
+    id::RandomIds,
+    models::{AuthFile, CredentialError, Models},
+    time::SystemClock,
+};
+
+use crate::{
+    agent_session::{AgentSession, AgentSessionError, Parts, Recorded, Selection, SessionTool, WeakAgentSession},
+    guide::GuideModel,
+    host::Host,
+    resources::{ProjectTrust, Settings, SettingsManager, SystemPromptOptions, load_context_files},
+    session::{NewSession, SessionEnvironment, SessionError, SessionFolder, SessionManager},
+    tool_selection::{ToolOrigin, ToolSelection},
+    tools::{
+        builtin::{BuiltinTool, ToolSetup},
+        session_facts::FactsSource,
+    },
+    workspace::{
+        Workspace,
+        local::{LocalOptions, ProcessOptions, local_workspace},
+    },
+};
+
+/// What a session is made with. Every field has a default; setters take it by value.
+#[derive(Default)]
+pub struct SessionOptions {
+    host: Option<Host>,
+    trust: Option<ProjectTrust>,
+    settings: Option<Arc<SettingsManager>>,
+    models: Option<Models>,
+    stream: Option<Arc<dyn StreamFn>>,
+    model: Option<Arc<Model>>,
+    recorded: Recorded,
+    level: Option<ThinkingLevel>,
+    manager: Option<SessionManager>,
+    selection: ToolSelection,
+    tools: Vec<SessionTool>,
+    workspace: Option<Workspace>,
+    prompt: Option<SystemPromptOptions>,
+    clock: Option<Arc<dyn Clock>>,
+    ids: Option<Arc<dyn IdSource>>,
+}
+
+impl SessionOptions {
+    /// The surroundings. Default: those of this process.
+    #[must_use]
+    pub fn host(mut self, host: Host) -> Self {
+        self.host = Some(host);
+        self
+    }
+
+    /// Whether the project's own settings and resources are used. Default: no.
+    #[must_use]
+    pub fn trust(mut self, trust: ProjectTrust) -> Self {
+        self.trust = Some(trust);
+        self
+    }
+
+    /// The settings. Default: the user's, and the project's when it is trusted.
+    #[must_use]
+    pub fn settings(mut self, settings: impl Into<Arc<SettingsManager>>) -> Self {
+        self.settings = Some(settings.into());
+        self
+    }
+
+    /// The models, which also answer. Default: those that the user's keys and `models.json` give.
+    #[must_use]
+    pub fn models(mut self, models: Models) -> Self {
+        self.models = Some(models);
+        self
+    }
+
+    /// What answers, instead of the models' own providers. It needs a [`model`](Self::model) to be asked for.
+    #[must_use]
+    pub fn stream_fn(mut self, stream: impl StreamFn) -> Self {
+        self.stream = Some(Arc::new(stream));
+        self
+    }
+
+    /// The model. Default: the session's own, else that of the settings, else the first one that has a key.
+    #[must_use]
+    pub fn model(mut self, model: Arc<Model>) -> Self {
+        self.model = Some(model);
+        self
+    }
+
+    /// A model that answers without being recorded as the session's choice, so that another one takes over as soon as
+    /// it can be had.
+    #[must_use]
+    pub fn stand_in_model(mut self, model: Arc<Model>) -> Self {
+        self.recorded = Recorded::No;
+        self.model(model)
+    }
+
+    /// How hard the model thinks. Default: the session's own, else that of the settings, else medium; clamped to what
+    /// the model supports.
+    #[must_use]
+    pub fn thinking_level(mut self, level: ThinkingLevel) -> Self {
+        self.level = Some(level);
+        self
+    }
+
+    /// The session on disk or in memory. Default: a new one on disk.
+    #[must_use]
+    pub fn session_manager(mut self, manager: SessionManager) -> Self {
+        self.manager = Some(manager);
+        self
+    }
+
+    /// Which tools are offered. Default: read, bash, edit, write and the application's own.
+    #[must_use]
+    pub fn tool_selection(mut self, selection: ToolSelection) -> Self {
+        self.selection = selection;
+        self
+    }
+
+    /// What the built-in tools can reach. Default: this machine, from the host's working folder.
+    #[must_use]
+    pub fn workspace(mut self, workspace: Workspace) -> Self {
+        self.workspace = Some(workspace);
+        self
+    }
+
+    /// Adds a tool of the application. One with the name of a built-in tool takes its place.
+    #[must_use]
+    pub fn tool(self, tool: impl AgentTool) -> Self {
+        self.session_tool(SessionTool::custom(tool))
+    }
+
+    /// Adds a tool with what the system prompt says of it.
+    #[must_use]
+    pub fn session_tool(mut self, tool: SessionTool) -> Self {
+        self.tools.push(tool);
+        self
+    }
+
+    /// What the system prompt is made of. Default: the usual sections with the context files of the working folder.
+    #[must_use]
+    pub fn system_prompt(mut self, prompt: SystemPromptOptions) -> Self {
+        self.prompt = Some(prompt);
+        self
+    }
+
+    /// Tells the time. Default: the operating system.
+    #[must_use]
+    pub fn clock(mut self, clock: impl Clock) -> Self {
+        self.clock = Some(Arc::new(clock));
+        self
+    }
+
+    /// Makes ids. Default: at random.
+    #[must_use]
+    pub fn ids(mut self, ids: impl IdSource) -> Self {
+        self.ids = Some(Arc::new(ids));
+        self
+    }
+}
+
+impl fmt::Debug for SessionOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SessionOptions")
+            .field("model", &self.model.as_ref().map(|model| (&model.provider, &model.id)))
+            .field("tools", &self.tools)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why a session could not be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CreateSessionError {
+    /// The process's surroundings cannot be used.
+    #[error(transparent)]
+    Host(#[from] std::io::Error),
+    /// The session cannot be read or written.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// Stored credentials cannot be read.
+    #[error(transparent)]
+    Credentials(#[from] CredentialError),
+    /// The session refused what it was made with.
+    #[error(transparent)]
+    AgentSession(#[from] AgentSessionError),
+}
+
+/// Makes a session.
+///
+/// # Errors
+/// When the surroundings, the session's file or stored credentials cannot be read. A session without a model is made
+/// all the same: its prompts say what is missing.
+pub async fn create_agent_session(options: SessionOptions) -> Result<AgentSession, CreateSessionError> {
+    let host = match options.host {
+        Some(host) => host,
+        None => Host::of_process()?,
+    };
+    let locations = host.locations();
+    let trust = options.trust.unwrap_or(ProjectTrust::Untrusted);
+    let settings = options.settings.unwrap_or_else(|| Arc::new(SettingsManager::load(&locations, trust)));
+    let clock = options.clock.unwrap_or_else(|| Arc::new(SystemClock));
+    let ids = options.ids.unwrap_or_else(|| Arc::new(RandomIds));
+    let manager = match options.manager {
+        Some(manager) => manager,
+        None => {
+            let environment = SessionEnvironment { clock: clock.clone(), ids, ..SessionEnvironment::default() };
+            let folder = SessionFolder::usual(&host.agent_dir, &host.cwd);
+            let new = NewSession { cwd: host.cwd.clone(), ..NewSession::default() };
+            SessionManager::create(folder.path(), new, environment)?
+        }
+    };
+    let models = match (&options.stream, options.models) {
+        (_, Some(models)) => Some(models),
+        // Who brings both an answerer and a model needs no registry.
+        (Some(_), None) if options.model.is_some() => None,
+        (_, None) => Some(models_of(&host)),
+    };
+    let selection = match choose_model(options.model, models.as_ref(), &settings, &manager).await? {
+        Some(model) => {
+            let level = choose_level(options.level, &model, &settings, &manager);
+            Selection { model: Some(model), level, recorded: options.recorded }
+        }
+        None => Selection::default(),
+    };
+    let prompt = match options.prompt {
+        Some(prompt) => prompt,
+        None => SystemPromptOptions {
+            cwd: host.cwd.clone(),
+            context_files: load_context_files(&locations, trust).files,
+            ..SystemPromptOptions::default()
+        },
+    };
+    let facts = FactsSlot::default();
+    let workspace = options.workspace.unwrap_or_else(|| workspace_of(&host, &settings.settings()));
+    let mut tools = builtin_tools(&workspace, &settings.settings(), &facts);
+    tools.extend(options.tools);
+    let stream = match (options.stream, models) {
+        (Some(stream), _) => stream,
+        (None, Some(models)) => Arc::new(models),
+        (None, None) => Arc::new(models_of(&host)),
+    };
+    let parts = Parts {
+        manager,
+        stream,
+        settings,
+        workspace,
+        clock,
+        selection,
+        tools,
+        tool_selection: options.selection,
+        prompt,
+    };
+    let session = AgentSession::new(parts);
+    // The slot is new, so that nobody has filled it.
+    let _ = facts.0.set(session.downgrade());
+    session.record_start().await?;
+    Ok(session)
+}
+
+/// Where the built-in tools ask what session they run in. It is empty until the session is made.
+#[derive(Clone, Default)]
+struct FactsSlot(Arc<OnceLock<WeakAgentSession>>);
+
+impl FactsSlot {
+    fn source(&self) -> FactsSource {
+        let slot = self.0.clone();
+        FactsSource::new(move || slot.get().and_then(WeakAgentSession::facts).unwrap_or_default())
+    }
+}
+
+/// This machine, as the host sees it.
+fn workspace_of(host: &Host, settings: &Settings) -> Workspace {
+    let mut processes = ProcessOptions {
+        environment: host.variables.clone(),
+        shell: settings.shell(host.home.as_deref()),
+        ..ProcessOptions::default()
+    };
+    // What tells a child that an agent runs it.
+    for (name, value) in [("AI_AGENT", "pi"), ("PI_CODING_AGENT", "true")] {
+        processes.environment.insert(name.into(), value.into());
+    }
+    local_workspace(LocalOptions {
+        cwd: host.cwd.clone(),
+        home: host.home.clone(),
+        temp_dir: host.temp_dir.clone(),
+        processes,
+        ..LocalOptions::default()
+    })
+}
+
+fn builtin_tools(workspace: &Workspace, settings: &Settings, facts: &FactsSlot) -> Vec<SessionTool> {
+    let mut setup = ToolSetup::new(workspace.clone());
+    setup.bash.command_prefix.clone_from(&settings.shell_command_prefix);
+    setup.bash.facts = facts.source();
+    BuiltinTool::ALL
+        .into_iter()
+        .map(|builtin| {
+            let prompt = builtin.prompt();
+            SessionTool {
+                tool: builtin.build(&setup),
+                snippet: Some(prompt.snippet.to_owned()),
+                guidelines: prompt.guidelines.iter().map(ToString::to_string).collect(),
+                origin: ToolOrigin::Builtin,
+            }
+        })
+        .collect()
+}
+
+/// The models that the user's keys and `models.json` give.
+pub fn models_of(host: &Host) -> Models {
+    Models::builder()
+        .environment(host.environment())
+        .models_file(host.agent_dir.join("models.json"))
+        .credentials(AuthFile::new(host.agent_dir.join("auth.json")))
+        .build()
+}
+
+async fn choose_model(
+    asked: Option<Arc<Model>>,
+    models: Option<&Models>,
+    settings: &SettingsManager,
+    manager: &SessionManager,
+) -> Result<Option<Arc<Model>>, CreateSessionError> {
+    let (Some(models), None) = (models, &asked) else { return Ok(asked) };
+    let recorded = manager.context().model;
+    if let Some(choice) = recorded.filter(|choice| choice.provider != *GuideModel::PROVIDER)
+        && let Some(model) = models.find(&choice.provider, &choice.model_id)
+        && models.is_usable(&model.provider).await?
+    {
+        return Ok(Some(model));
+    }
+    let settings = settings.settings();
+    if let (Some(provider), Some(id)) = (&settings.default_provider, &settings.default_model)
+        && let Some(model) = models.find(provider, id)
+        && models.is_usable(&model.provider).await?
+    {
+        return Ok(Some(model));
+    }
+    Ok(models.default_model().await?)
+}
+
+fn choose_level(
+    asked: Option<ThinkingLevel>,
+    model: &Model,
+    settings: &SettingsManager,
+    manager: &SessionManager,
+) -> ThinkingLevel {
+    let settings = settings.settings();
+    let recorded = manager.with(|session| session.projection().chosen_thinking_level());
+    let level = asked
+        .or(recorded)
+        .or_else(|| settings.model_thinking_levels.get(&format!("{}/{}", model.provider, model.id)).copied())
+        .or(settings.default_thinking_level)
+        .unwrap_or(ThinkingLevel::Medium);
+    model.clamp(level)
+}

@@ -1,0 +1,143 @@
+//! What goes wrong is said in one line: what, where, what to do.
+
+use std::fs;
+
+use fake_llm::{Answer, Reply, Script, Server, Wire};
+use serde_json::json;
+
+use super::program::{Place, Ran};
+
+fn says(ran: &Ran, code: i32, parts: &[&str]) {
+    assert_eq!(ran.code, Some(code), "{ran:?}");
+    for part in parts {
+        assert!(ran.stderr.contains(part), "`{part}` is missing: {ran:?}");
+    }
+    assert!(!ran.stderr.contains("panicked"), "{ran:?}");
+}
+
+#[test]
+fn a_missing_key_names_the_variable_to_set() {
+    let ran = Place::new().run(&["-p", "--model", "anthropic/claude-sonnet-4-5", "hi"]);
+    says(&ran, 1, &["ANTHROPIC_API_KEY"]);
+}
+
+#[test]
+fn a_setting_that_names_a_model_without_a_key_is_not_answered_by_the_guide() {
+    let place = Place::new();
+    place.agent_file("settings.json", r#"{"defaultProvider": "groq", "defaultModel": "openai/gpt-oss-120b"}"#);
+    says(&place.run(&["-p", "hi"]), 1, &["groq", "GROQ_API_KEY"]);
+}
+
+#[test]
+fn a_server_that_is_not_there_is_named() {
+    let place = Place::new();
+    let local = json!({"baseUrl": "http://127.0.0.1:9/v1", "api": "openai-completions", "models": [{"id": "m"}]});
+    place.models(&json!({"providers": {"local": local}}));
+    place.agent_file("settings.json", r#"{"retry": {"enabled": false}}"#);
+    says(&place.run(&["-p", "--model", "local/m", "hi"]), 1, &["127.0.0.1:9"]);
+}
+
+#[test]
+fn what_a_provider_says_reaches_the_person() {
+    for (status, text) in [(401, "invalid api key given"), (400, "unknown field `frob`"), (500, "the disk is on fire")]
+    {
+        let server = Server::start(Script::new(Wire::OpenAiCompletions).reply(Reply::error(status, text)));
+        let place = Place::with_server(&server, Wire::OpenAiCompletions);
+        place.agent_file("settings.json", r#"{"retry": {"enabled": false}}"#);
+        let ran = place.run(&["-p", "--model", "local/m", "hi"]);
+        says(&ran, 1, &[text]);
+        assert_eq!(ran.stdout, "");
+        // The question is kept.
+        assert!(place.session_lines().iter().any(|line| line["message"]["role"] == "user"));
+    }
+}
+
+#[test]
+fn a_stream_that_breaks_off_keeps_its_text_and_fails() {
+    let reply = Reply::from(Answer::new().text_deltas(["The answer ", "is ", "forty"])).cut_after_events(3);
+    let server = Server::start(Script::new(Wire::OpenAiCompletions).reply(reply));
+    let place = Place::with_server(&server, Wire::OpenAiCompletions);
+    place.agent_file("settings.json", r#"{"retry": {"enabled": false}}"#);
+
+    let ran = place.run(&["-p", "--model", "local/m", "hi"]);
+
+    says(&ran, 1, &[]);
+    assert!(ran.stdout.starts_with("The answer"), "{ran:?}");
+    let lines = place.session_lines();
+    let stored = lines.iter().rev().find(|line| line["message"]["role"] == "assistant").unwrap();
+    assert_eq!(stored["message"]["stopReason"], "error");
+}
+
+#[test]
+fn a_broken_models_file_is_reported_with_its_line() {
+    let place = Place::new();
+    place.agent_file("models.json", "{\n  \"providers\": {\n    \"local\": 7\n  }\n}\n");
+    let ran = place.run(&["-p", "What can you do?"]);
+    says(&ran, 0, &["models.json", "line 3"]);
+}
+
+#[test]
+fn broken_settings_are_reported_with_their_line_and_left_alone() {
+    let place = Place::new();
+    let text = "{\n  \"defaultModel\": \"m\",\n}\n";
+    place.agent_file("settings.json", text);
+    let ran = place.run(&["-p", "What can you do?"]);
+    says(&ran, 0, &["settings.json"]);
+    assert_eq!(fs::read_to_string(place.agent_dir().join("settings.json")).unwrap(), text);
+}
+
+#[test]
+fn a_file_that_is_not_a_session_is_left_as_it_is() {
+    let place = Place::new();
+    place.write("notes.jsonl", "this is no session\n");
+    let ran = place.run(&["-p", "--session", "./notes.jsonl", "hi"]);
+    says(&ran, 1, &["notes.jsonl"]);
+    assert_eq!(fs::read_to_string(place.cwd().join("notes.jsonl")).unwrap(), "this is no session\n");
+    says(&place.run(&["-p", "--session", "./missing.jsonl", "hi"]), 1, &["missing.jsonl"]);
+}
+
+#[test]
+fn a_file_argument_that_cannot_be_used_is_named() {
+    let place = Place::new();
+    place.write("latin1.txt", b"caf\xe9");
+    says(&place.run(&["-p", "@latin1.txt", "hi"]), 1, &["@latin1.txt", "UTF-8"]);
+    says(&place.run(&["-p", "@missing.txt", "hi"]), 1, &["@missing.txt"]);
+}
+
+#[test]
+fn wrong_usage_is_explained() {
+    let place = Place::new();
+    says(&place.run(&["--frobnicate"]), 1, &["--frobnicate", "--help"]);
+    says(&place.run(&["-zz"]), 1, &["-zz"]);
+    says(&place.run(&["--model", "nobody/nothing", "-p", "hi"]), 1, &["nobody/nothing"]);
+    says(&place.run(&["-p", "--continue", "--fork", "x", "hi"]), 1, &["--fork", "--continue"]);
+    says(&place.run(&["--tools", "read,+bash", "-p", "hi"]), 1, &["read", "+bash"]);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_full_disk_behind_standard_output_fails_the_command() {
+    let place = Place::new();
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let child = place.command(&["-p", "What can you do?"]).stdout(full).spawn().unwrap();
+    let ran = super::program::wait(child);
+    says(&ran, 1, &["standard output"]);
+}
+
+#[test]
+#[cfg(unix)]
+fn a_termination_signal_ends_the_run_in_order() {
+    let gate = fake_llm::Gate::new();
+    let answer = Answer::new().text("thinking").wait_for(&gate).text(" done");
+    let server = Server::start(Script::new(Wire::OpenAiCompletions).reply(answer));
+    let place = Place::with_server(&server, Wire::OpenAiCompletions);
+    let child = place.command(&["-p", "--model", "local/m", "hi"]).spawn().unwrap();
+    while server.requests().is_empty() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let pid = child.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    let ran = super::program::wait(child);
+    assert_eq!(ran.code, Some(143), "{ran:?}");
+    assert!(place.session_lines().iter().any(|line| line["message"]["role"] == "user"));
+}

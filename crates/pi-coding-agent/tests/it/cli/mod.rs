@@ -1,0 +1,9 @@
+//! The real `pi` program: its words in, its output, exit code and session files out.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod failures;
+mod output;
+mod program;
+mod providers;
+mod sessions;
