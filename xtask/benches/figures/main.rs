@@ -5,6 +5,7 @@
 //! ratio to a floor, and medians of several runs: the machines that run this are shared, and wall time there says more
 //! about the neighbours than about the code.
 
+mod arguments;
 mod commands;
 mod decode;
 mod files;
@@ -28,6 +29,11 @@ struct Bench {
 }
 
 const BENCHES: &[Bench] = &[
+    Bench {
+        name: "arguments",
+        asks: "Do tool arguments cost their length while they stream, and how long does checking them take?",
+        run: arguments::run,
+    },
     Bench {
         name: "commands",
         asks: "What does bash add to a command that does nothing, and to one that writes very much?",
