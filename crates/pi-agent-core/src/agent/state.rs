@@ -73,8 +73,8 @@ impl<C> AgentState<C> {
         self.replayed.tools()
     }
 
-    /// The answer that is being streamed, as it is by now. See
-    /// [`ListenerContext::partial`](crate::ListenerContext::partial).
+    /// The answer that is being streamed, as it is by now. Look at it and let it go before looking again: while it is
+    /// held, the stream cannot go on.
     pub fn streaming_message(&self) -> Option<PartialMessage<'_>> {
         self.streaming.as_ref()?.partial()
     }

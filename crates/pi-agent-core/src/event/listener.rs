@@ -3,7 +3,7 @@
 use std::{
     fmt,
     ops::Deref,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
 };
 
 use futures::StreamExt;
@@ -25,14 +25,14 @@ impl ListenerContext {
 
     /// The answer so far, while one is being streamed. It is not a copy.
     ///
-    /// Look at it and let it go: while it is held the stream cannot go on, and asking again would wait for it.
+    /// Look at it and let it go: while it is held, the stream cannot go on.
     pub fn partial(&self) -> Option<PartialMessage<'_>> {
         self.streaming.as_ref()?.partial()
     }
 }
 
 /// A look at the answer that is being streamed. It cannot be held across an `.await`.
-pub struct PartialMessage<'a>(MutexGuard<'a, Option<AssistantStream>>);
+pub struct PartialMessage<'a>(RwLockReadGuard<'a, Option<AssistantStream>>);
 
 impl Deref for PartialMessage<'_> {
     type Target = AssistantMessage;
@@ -53,16 +53,16 @@ impl fmt::Debug for PartialMessage<'_> {
 
 /// A stream that the loop polls and listeners look into. It is locked per poll and per look only.
 #[derive(Clone)]
-pub(crate) struct Streaming(Arc<Mutex<Option<AssistantStream>>>);
+pub(crate) struct Streaming(Arc<RwLock<Option<AssistantStream>>>);
 
 impl Streaming {
     pub(crate) fn new(stream: AssistantStream) -> Self {
-        Self(Arc::new(Mutex::new(Some(stream))))
+        Self(Arc::new(RwLock::new(Some(stream))))
     }
 
     /// The next event.
     pub(crate) async fn next(&self) -> Option<AssistantEvent> {
-        std::future::poll_fn(|cx| match &mut *self.lock() {
+        std::future::poll_fn(|cx| match &mut *self.write() {
             Some(stream) => stream.poll_next_unpin(cx),
             None => std::task::Poll::Ready(None),
         })
@@ -70,27 +70,27 @@ impl Streaming {
     }
 
     pub(crate) fn partial(&self) -> Option<PartialMessage<'_>> {
-        let stream = self.lock();
+        let stream = self.0.read().unwrap_or_else(PoisonError::into_inner);
         stream.is_some().then_some(PartialMessage(stream))
     }
 
     /// Ends it: the message as it is, and why it failed.
     pub(crate) fn finish(&self) -> Option<(AssistantMessage, Option<ProviderError>)> {
-        let stream = self.lock().take()?;
+        let stream = self.write().take()?;
         let error = stream.error().cloned();
         Some((stream.into_message(), error))
     }
 
     /// A source that panicked leaves the lock poisoned and the message as it was.
-    fn lock(&self) -> MutexGuard<'_, Option<AssistantStream>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn write(&self) -> RwLockWriteGuard<'_, Option<AssistantStream>> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl fmt::Debug for Streaming {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Printing a context while its message is looked at must not wait for itself.
-        match self.0.try_lock() {
+        match self.0.try_read() {
             Ok(stream) => fmt::Debug::fmt(&*stream, f),
             Err(_) => f.write_str("(in use)"),
         }

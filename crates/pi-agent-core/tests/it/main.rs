@@ -3,9 +3,14 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod abort;
+mod events;
+mod hooks;
 mod known_faults;
 mod laws;
 mod log;
 mod panics;
+mod state;
 mod support;
+mod tools;
+mod two_hooks;
 mod vectors;

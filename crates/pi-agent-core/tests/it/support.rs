@@ -102,9 +102,6 @@ pub(crate) fn text_of<C: CustomMessage>(message: &AgentMessage<C>) -> String {
     }
 }
 
-/// The events of a plain answer, for comparison.
-pub(crate) const ANSWER: [&str; 3] = ["message_start assistant", "message_end assistant", "turn_end"];
-
 /// What was heard, without the updates of answers.
 pub(crate) fn without_updates(heard: &Mutex<Vec<String>>) -> Vec<String> {
     heard.lock().unwrap().iter().filter(|line| *line != "message_update").cloned().collect()

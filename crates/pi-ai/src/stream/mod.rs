@@ -7,7 +7,7 @@ mod fold;
 use std::{
     fmt,
     pin::Pin,
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
     task::{Context, Poll, ready},
 };
 
@@ -95,7 +95,8 @@ pub enum Advance {
 #[must_use = "nothing is sent before the stream is polled"]
 pub struct AssistantStream {
     answer: MessageBuilder,
-    source: Option<Box<dyn Source>>,
+    /// Never locked: it makes the stream `Sync`, so that several can look at the message so far.
+    source: Option<Mutex<Box<dyn Source>>>,
     cancelled: Pin<Box<WaitForCancellationFutureOwned>>,
     signal: CancellationToken,
 }
@@ -103,7 +104,9 @@ pub struct AssistantStream {
 impl AssistantStream {
     /// A stream whose source writes through a [`MessageBuilder`].
     pub fn from_source(answer: MessageBuilder, signal: CancellationToken, source: impl Source) -> Self {
-        Self { answer, source: Some(Box::new(source)), cancelled: Box::pin(signal.clone().cancelled_owned()), signal }
+        let source: Box<dyn Source> = Box::new(source);
+        let cancelled = Box::pin(signal.clone().cancelled_owned());
+        Self { answer, source: Some(Mutex::new(source)), cancelled, signal }
     }
 
     /// A stream from events that were made elsewhere. Events that end without `Done` or `Error` make an error.
@@ -183,7 +186,9 @@ impl Stream for AssistantStream {
                 continue;
             }
             let advance = match &mut this.source {
-                Some(source) => source.poll_advance(cx, &mut this.answer),
+                Some(source) => {
+                    source.get_mut().unwrap_or_else(PoisonError::into_inner).poll_advance(cx, &mut this.answer)
+                }
                 None => Poll::Ready(Advance::Exhausted),
             };
             match advance {
@@ -266,6 +271,12 @@ mod tests {
         signal.cancel();
         let message = tokio::time::timeout(Duration::from_secs(10), running).await.unwrap().unwrap();
         assert_eq!(message.stop_reason, StopReason::Aborted);
+    }
+
+    #[test]
+    fn several_threads_can_look_at_a_stream() {
+        fn shareable<T: Send + Sync>() {}
+        shareable::<AssistantStream>();
     }
 
     #[test]
