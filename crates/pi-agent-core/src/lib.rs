@@ -8,6 +8,8 @@ pub mod event;
 pub mod hooks;
 pub mod message;
 pub mod observe;
+pub mod prelude;
+mod prune;
 #[doc(hidden)]
 pub mod testing;
 pub mod tool;
@@ -17,6 +19,7 @@ pub use event::{AgentEvent, ListenerContext};
 pub use hooks::{AgentHooks, AsyncHook, ConvertToLlm, Converter, KeepModelRoles, TransformContext, transform_fn};
 pub use message::{AgentMessage, CustomMessage, NoCustom, UnknownMessage};
 pub use observe::{RequestId, RequestObserver, Stage};
+pub use prune::KeepRecent;
 pub use tool::{
     AgentTool, ExecutionMode, ReplayPolicy, Tool, ToolArguments, ToolContext, ToolError, ToolOutput, ToolSet,
 };
