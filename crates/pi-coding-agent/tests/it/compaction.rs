@@ -1,5 +1,7 @@
 //! Compacting sessions with a scripted model.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::sync::{Arc, Mutex};
 
 use pi_ai::{
