@@ -5,13 +5,13 @@
 
 use std::borrow::Cow;
 use std::hint::black_box;
+use std::sync::Arc;
 
 use memchr::memmem;
-use pi_ai::api::{BodyReader, EncodeRequest, Progress, builtin_wire};
+use pi_ai::api::{BodyReader, BuiltinWires, Exchange, Progress};
 use pi_ai::stream::MessageBuilder;
 use pi_ai::{AssistantEvent, Context, Message, Model, StreamOptions, Timestamp};
 use serde::Deserialize;
-use serde_json::json;
 use xtask::Error;
 use xtask::measure::{median, nanos_per};
 use xtask::row::{Goal, Row};
@@ -25,13 +25,21 @@ pub(crate) const DELTAS: usize = 200_000;
 const PIECE: usize = 16 * 1024;
 
 pub(crate) fn run(size: Size) -> Result<Vec<Finding>, Error> {
-    let wires = [("openai-completions", chat_body(), chat_floor as fn(&[u8]))];
+    let wires = [
+        ("openai-completions", chat_body(), chat_floor as fn(&[u8])),
+        ("anthropic-messages", messages_body(), messages_floor as fn(&[u8])),
+    ];
     let mut findings = Vec::new();
     for (wire, body, floor) in wires {
         let (mut ours, mut least) = (Vec::new(), Vec::new());
         // By turns, so that a busy moment of the machine meets both.
         for _ in 0..size.pick(9, 31) {
-            ours.push(nanos_per(1, DELTAS, || assert_eq!(decode(wire, &body), DELTAS, "{wire} lost deltas")));
+            let mut decoded = Ok(0);
+            ours.push(nanos_per(1, DELTAS, || decoded = decode(wire, &body)));
+            let decoded = decoded?;
+            if decoded != DELTAS {
+                return Err(format!("{wire}: {decoded} text deltas were decoded, {DELTAS} were sent").into());
+            }
             least.push(nanos_per(1, DELTAS, || floor(&body)));
         }
         let name = format!("decode.{wire}_200k_deltas");
@@ -42,16 +50,15 @@ pub(crate) fn run(size: Size) -> Result<Vec<Finding>, Error> {
 }
 
 /// Decodes a body into events and counts the text deltas.
-fn decode(wire: &str, body: &[u8]) -> usize {
-    let model = json!({"id": "m", "api": wire, "provider": "local", "baseUrl": "http://localhost"});
-    let model: Model = serde_json::from_value(model).expect("a model has these fields");
+fn decode(api: &str, body: &[u8]) -> Result<usize, Error> {
+    let model = Model { id: "m".into(), api: api.into(), base_url: "http://localhost".into(), ..Model::default() };
+    let model = Arc::new(model);
+    let wire = BuiltinWires::default().get(&model.api)?;
     let context = Context::from(vec![Message::user("Count.")]).normalize();
-    let options = StreamOptions::default();
-    let request = EncodeRequest { model: &model, context: &context, options: &options };
-    let wire = builtin_wire(&model.api).expect("the wire is built in");
-    let mut reader = BodyReader::new(wire.framing(), wire.decoder(&request));
-    let mut answer = MessageBuilder::new(&model, Timestamp::from_millis(0));
-    answer.start();
+    let options = StreamOptions { api_key: Some("k".into()), ..StreamOptions::default() };
+    let exchange = Exchange::new(wire, model.clone(), context, options);
+    let mut answer = MessageBuilder::new(&model, Timestamp::default());
+    let mut reader = exchange.begin(&exchange.encode()?, &mut answer);
     let mut deltas = 0;
     let mut advance = |reader: &mut BodyReader| {
         while reader.advance(&mut answer) == Progress::Decoded {
@@ -66,7 +73,7 @@ fn decode(wire: &str, body: &[u8]) -> usize {
     }
     reader.finish();
     advance(&mut reader);
-    deltas
+    Ok(deltas)
 }
 
 /// The deltas of the answer: four digits and a space each.
@@ -97,6 +104,33 @@ pub(crate) fn chat_floor(body: &[u8]) {
             // A broken event would make the floor too low without anybody noticing.
             black_box(serde_json::from_slice::<Chunk<'_>>(data).expect("the body above is JSON"));
         }
+    }
+}
+
+/// The answer as an Anthropic service streams it.
+fn messages_body() -> Vec<u8> {
+    let event = |name: &str, fields: &str| format!("event: {name}\ndata: {{\"type\":\"{name}\"{fields}}}\n\n");
+    let message = "\"id\":\"msg_0\",\"type\":\"message\",\"role\":\"assistant\",\"model\":\"m\",\"content\":[]";
+    let usage = "\"usage\":{\"input_tokens\":100,\"output_tokens\":1}";
+    let mut body = event("message_start", &format!(",\"message\":{{{message},{usage}}}"));
+    body += &event("content_block_start", ",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}");
+    for text in deltas() {
+        let delta = format!(",\"index\":0,\"delta\":{{\"type\":\"text_delta\",\"text\":\"{text}\"}}");
+        body += &event("content_block_delta", &delta);
+    }
+    body += &event("content_block_stop", ",\"index\":0");
+    let delta = "\"delta\":{\"stop_reason\":\"end_turn\",\"stop_sequence\":null}";
+    body += &event("message_delta", &format!(",{delta},\"usage\":{{\"output_tokens\":20}}"));
+    body += &event("message_stop", "");
+    body.into_bytes()
+}
+
+/// The floor of the Anthropic wire.
+fn messages_floor(body: &[u8]) {
+    for event in events(body) {
+        let data = memmem::find(event, b"data: ").map(|at| &event[at + 6..]).unwrap_or_default();
+        // A broken event would make the floor too low without anybody noticing.
+        black_box(serde_json::from_slice::<MessageEvent<'_>>(data).expect("the body above is JSON"));
     }
 }
 
@@ -157,4 +191,27 @@ struct Function {
 struct Usage {
     prompt_tokens: Option<u64>,
     completion_tokens: Option<u64>,
+}
+
+/// The fields of an Anthropic event that a client has to know while text comes.
+#[derive(Deserialize)]
+#[expect(dead_code, reason = "reading the fields is what is measured")]
+struct MessageEvent<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Cow<'a, str>,
+    index: Option<usize>,
+    delta: Option<BlockDelta<'a>>,
+}
+
+#[derive(Deserialize)]
+#[expect(dead_code, reason = "reading the fields is what is measured")]
+struct BlockDelta<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<Cow<'a, str>>,
+    text: Option<String>,
+    thinking: Option<String>,
+    partial_json: Option<String>,
+    signature: Option<String>,
+    #[serde(borrow)]
+    stop_reason: Option<Cow<'a, str>>,
 }
