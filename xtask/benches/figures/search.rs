@@ -58,7 +58,11 @@ pub(crate) fn run(size: Size) -> Result<Vec<Finding>, Error> {
                 list.push(value)
             }
         };
-        keep(&mut grep_floor, own(&mut || Ok(lines = bare_grep(folder.path())?))?);
+        let floor = own(&mut || {
+            lines = bare_grep(folder.path())?;
+            Ok(())
+        })?;
+        keep(&mut grep_floor, floor);
         keep(
             &mut grep,
             own(&mut || {
