@@ -140,7 +140,13 @@ mod tests {
     }
 
     fn settings() -> Retry {
-        Retry { enabled: true, max_retries: 2, base_delay: Duration::from_secs(2), ..Retry::default() }
+        Retry {
+            enabled: true,
+            max_retries: 2,
+            base_delay: Duration::from_secs(2),
+            max_agent_delay: Duration::from_secs(60),
+            ..Retry::default()
+        }
     }
 
     #[test]
