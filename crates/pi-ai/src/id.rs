@@ -1,7 +1,7 @@
 //! Identifiers as types, and where new ones come from.
 //!
 //! Each kind of id is its own type, so that a session id cannot be passed where a tool-call id is wanted. All of them
-//! are short strings behind an [`Arc`](std::sync::Arc): cloning one copies a pointer.
+//! are short strings behind an [`Arc`]: cloning one copies a pointer.
 
 use std::{borrow::Borrow, fmt, ops::Deref, sync::Arc};
 

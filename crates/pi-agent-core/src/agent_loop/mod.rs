@@ -1,7 +1,7 @@
 //! The loop itself, without an agent around it: for those who keep transcript, queues and listeners themselves.
 //!
 //! [`Agent`](crate::Agent) is built on it and is what most programs want. The loop is one function over an explicit
-//! state ([`run`]); it owns scheduling (turns, tool batches, steering, follow-up, continuation) and nothing else.
+//! state; it owns scheduling (turns, tool batches, steering, follow-up, continuation) and nothing else.
 
 mod announce;
 mod failure;

@@ -11,7 +11,7 @@ use crate::{
 ///
 /// A stream is `Start`, then updates, then exactly one `Done` or `Error`; a request that fails before the provider
 /// answers is a lone `Error`. Blocks may interleave: match them by `index`, their place in the message's content.
-/// The events of a stream say everything about its message: [`AssistantMessage::apply`] folds them.
+/// The events of a stream say everything about its message: [`MessageFold`](super::MessageFold) folds them.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum AssistantEvent {

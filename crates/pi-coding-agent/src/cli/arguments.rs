@@ -2,7 +2,7 @@
 //!
 //! The grammar is that of upstream: short flags may have several letters, `-p` takes the next word unless it looks
 //! like a flag or a file, and an unknown `--flag` is kept, because an extension may register it later. No
-//! general-purpose parser has that grammar, so the table in [`flags`](super::flags) is read here.
+//! general-purpose parser has that grammar, so the table in [`flags`] is read here.
 
 use std::path::PathBuf;
 
