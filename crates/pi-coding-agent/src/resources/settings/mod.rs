@@ -3,7 +3,6 @@
 //! [`SettingsManager`] holds the layers; [`SettingsManager::settings`] gives the effective values as types. The files
 //! keep what the program does not know: keys, comments, order.
 
-mod document;
 mod error;
 mod merge;
 mod migrate;
@@ -29,12 +28,14 @@ pub use values::{
 };
 
 use self::{
-    document::Change,
     merge::merge,
     reader::{Layers, ValueProblem},
     store::Layer,
 };
-use crate::resources::{Diagnostic, Locations, ProjectTrust};
+use crate::resources::{
+    Diagnostic, Locations, ProjectTrust,
+    document::{self, Change},
+};
 
 /// Which file a setting is written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -6,8 +6,9 @@ use indexmap::IndexMap;
 use pi_ai::ThinkingLevel;
 use serde_json::{Map, Value};
 
+use crate::resources::document::kind_of;
+
 use super::{
-    document::kind_of,
     tools::resolve_default_tools,
     values::{
         BranchSummary, Capability, Codemode, Compaction, ImageProtocol, Images, Interface, ResourceEntries,
