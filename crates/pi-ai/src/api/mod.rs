@@ -16,6 +16,9 @@ mod constraint;
 pub mod decode;
 pub mod errors;
 mod exchange;
+pub mod google_generative_ai;
+#[cfg(feature = "vertex")]
+pub mod google_vertex;
 pub mod headers;
 mod ids;
 mod json_text;
@@ -264,6 +267,11 @@ impl BuiltinWires {
             openai_codex_responses::OpenAiCodexResponses::ID => Arc::new(openai_codex_responses::OpenAiCodexResponses),
             #[cfg(not(feature = "codex"))]
             "openai-codex-responses" => return Err(feature_off(id, "codex")),
+            google_generative_ai::GoogleGenerativeAi::ID => Arc::new(google_generative_ai::GoogleGenerativeAi),
+            #[cfg(feature = "vertex")]
+            google_vertex::GoogleVertex::ID => Arc::new(google_vertex::GoogleVertex),
+            #[cfg(not(feature = "vertex"))]
+            "google-vertex" => return Err(feature_off(id, "vertex")),
             _ => {
                 let message = format!("There is no built-in API `{id}`. Check the model's `api`, or add one in code.");
                 return Err(ProviderError::new(ErrorKind::InvalidRequest, message));
@@ -277,7 +285,7 @@ impl BuiltinWires {
     }
 }
 
-#[cfg(not(feature = "codex"))]
+#[cfg(not(all(feature = "codex", feature = "vertex")))]
 fn feature_off(id: &ApiId, feature: &str) -> ProviderError {
     let message =
         format!("The API `{id}` is not built into this program: it was built without the feature `{feature}`.");
