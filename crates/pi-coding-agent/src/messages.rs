@@ -236,7 +236,7 @@ pub fn bash_text(bash: &BashExecution) -> String {
 }
 
 /// A fence that no run of backticks in the text can close.
-fn fence_for(text: &str) -> String {
+pub(crate) fn fence_for(text: &str) -> String {
     let longest = text.split(|character| character != '`').map(str::len).max().unwrap_or_default();
     "`".repeat((longest + 1).max(3))
 }

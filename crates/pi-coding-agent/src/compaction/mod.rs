@@ -41,6 +41,7 @@ mod run;
 mod serialize;
 mod shrink;
 mod summarize;
+mod usage;
 
 pub use branch::{BranchPreparation, LeftBranch, left_branch, prepare_branch, summarize_branch};
 pub use cut::{CutPoint, find_cut_point};
@@ -53,3 +54,4 @@ pub use run::{CompactionReason, CompactionResult, compact};
 pub use serialize::serialize_conversation;
 pub use shrink::{LargePart, largest_parts, plan_shrink};
 pub use summarize::{RetryObserver, SummaryError, SummaryInstructions, SummaryOptions};
+pub use usage::{ContextUsage, context_usage};

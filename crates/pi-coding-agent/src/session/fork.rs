@@ -143,6 +143,15 @@ pub(crate) struct BranchCopy {
     has_conversation: bool,
 }
 
+/// Where the labels of a copy go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Labels {
+    /// They are made anew, as they are now, after everything else.
+    AtTheEnd,
+    /// They stay where they are.
+    InPlace,
+}
+
 struct CopiedLine {
     index: EntryIndex,
     parent: Option<EntryId>,
@@ -151,12 +160,13 @@ struct CopiedLine {
 }
 
 impl BranchCopy {
-    /// Plans a copy of the way to `leaf`. Labels are left out of the way, and so are damaged entries: what followed
+    /// Plans a copy of the way to `leaf`. Labels may be left out of the way, damaged entries always are: what followed
     /// them follows what they followed.
     pub(crate) fn plan(
         tree: Arc<Tree>,
         source: Arc<dyn ReadRange>,
         leaf: Option<EntryIndex>,
+        labels: Labels,
     ) -> Result<Self, SessionError> {
         let mut lines: Vec<CopiedLine> = Vec::new();
         // Entries that are not copied, and the next one that is.
@@ -165,7 +175,8 @@ impl BranchCopy {
         let mut has_conversation = false;
         for index in tree.path(leaf) {
             let node = &tree[index];
-            if matches!(node.kind, EntryKind::Label | EntryKind::Unreadable) {
+            let is_moved_label = node.kind == EntryKind::Label && labels == Labels::AtTheEnd;
+            if is_moved_label || node.is_unreadable() {
                 left_out.push(node.id.clone());
                 continue;
             }
@@ -183,7 +194,7 @@ impl BranchCopy {
             }
         }
         let copied: HashSet<&EntryId> = lines.iter().map(|line| &tree[line.index].id).collect();
-        let labels = tree.labels().iter().filter(|(target, _)| copied.contains(target));
+        let labels = tree.labels().iter().filter(|(target, _)| labels == Labels::AtTheEnd && copied.contains(target));
         let labels = labels.map(|(target, mark)| (target.clone(), mark.clone())).collect();
         Ok(Self { tree, source, lines, labels, has_conversation })
     }

@@ -113,7 +113,8 @@ pub async fn all_sessions(
             Err(error) => return Err(failed(&folder, error)),
         };
         // What is no folder has no files in it.
-        let files = folders.iter().flat_map(|folder| session_files(&*disk, folder).unwrap_or_default()).collect();
+        let files: Vec<PathBuf> =
+            folders.iter().flat_map(|folder| session_files(&*disk, folder).unwrap_or_default()).collect();
         read_all(files, &options, &*disk)
     })
     .await
@@ -129,33 +130,46 @@ fn read_all(
     options: &ListOptions,
     disk: &dyn Disk,
 ) -> Result<Vec<SessionFacts>, SessionError> {
-    const MOST_THREADS: usize = 8;
     // Names begin with a time: the newest first, also among sessions that were used at the same time.
     files.sort_by(|a, b| b.file_name().cmp(&a.file_name()));
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS).min(files.len());
-    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let done = AtomicUsize::new(0);
     let found = Mutex::new(Vec::with_capacity(files.len()));
+    each_file(&files, options, |at, path| {
+        if let Some(facts) = read_one(disk, path, options.text) {
+            found.lock().unwrap_or_else(PoisonError::into_inner).push((at, facts));
+        }
+        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+        if let Some(progress) = &options.progress {
+            progress(ListProgress { done, total: files.len() });
+        }
+    })?;
+    let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    found.sort_by_key(|(at, facts)| (std::cmp::Reverse(facts.modified), *at));
+    Ok(found.into_iter().map(|(_, facts)| facts).collect())
+}
+
+/// Does something with each file, on a few threads.
+///
+/// # Errors
+/// When the list is ended early.
+pub(crate) fn each_file(
+    files: &[PathBuf],
+    options: &ListOptions,
+    work: impl Fn(usize, &Path) + Sync,
+) -> Result<(), SessionError> {
+    const MOST_THREADS: usize = 8;
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS).min(files.len());
+    let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
-                while let Some((at, path)) = take(&files, &next).filter(|_| !options.signal.is_cancelled()) {
-                    if let Some(facts) = read_one(disk, path, options.text) {
-                        found.lock().unwrap_or_else(PoisonError::into_inner).push((at, facts));
-                    }
-                    let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-                    if let Some(progress) = &options.progress {
-                        progress(ListProgress { done, total: files.len() });
-                    }
+                while let Some((at, path)) = take(files, &next).filter(|_| !options.signal.is_cancelled()) {
+                    work(at, path);
                 }
             });
         }
     });
-    if options.signal.is_cancelled() {
-        return Err(SessionError::Cancelled);
-    }
-    let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-    found.sort_by_key(|(at, facts)| (std::cmp::Reverse(facts.modified), *at));
-    Ok(found.into_iter().map(|(_, facts)| facts).collect())
+    if options.signal.is_cancelled() { Err(SessionError::Cancelled) } else { Ok(()) }
 }
 
 fn take<'a>(files: &'a [PathBuf], next: &AtomicUsize) -> Option<(usize, &'a PathBuf)> {
@@ -164,7 +178,7 @@ fn take<'a>(files: &'a [PathBuf], next: &AtomicUsize) -> Option<(usize, &'a Path
 }
 
 /// `None` for a file that cannot be read or is no session.
-fn read_one(disk: &dyn Disk, path: &Path, text: TextDetail) -> Option<SessionFacts> {
+pub(crate) fn read_one(disk: &dyn Disk, path: &Path, text: TextDetail) -> Option<SessionFacts> {
     let outline = Outline::read(disk, path, text).ok()??;
     let said = outline.last_activity.filter(|time| time.as_millis() > 0);
     let modified = said.or(outline.header.created).or_else(|| {

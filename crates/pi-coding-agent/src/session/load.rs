@@ -1,7 +1,7 @@
 //! Reading a session's bytes into its tree, piece by piece.
 
-use pi_ai::json::from_slice_lossy;
-use serde_json::Value;
+use pi_ai::{SessionId, json::from_slice_lossy};
+use serde_json::{Map, Value};
 
 use crate::session::{
     header::{CURRENT_VERSION, SessionHeader},
@@ -75,6 +75,20 @@ pub(crate) enum LastLine {
 }
 
 impl Loader {
+    /// Reads a file whose header is lost: every line is taken for an entry.
+    pub(crate) fn without_header() -> Self {
+        let header = SessionHeader {
+            id: SessionId::default(),
+            version: CURRENT_VERSION,
+            created: None,
+            cwd: None,
+            parent_session: None,
+            fields: Map::new(),
+        };
+        let reading = Reading { start: Start::Header(Box::new(header)), ..Reading::default() };
+        Self { splitter: LineSplitter::default(), reading }
+    }
+
     /// Takes the next piece.
     pub(crate) fn push(&mut self, piece: &[u8]) {
         let reading = &mut self.reading;
@@ -182,7 +196,7 @@ impl Reading {
             Line::Blank | Line::Header => {}
             Line::Entry(head) => {
                 let place = Place { at, len: line.len() as u64 };
-                let index = self.tree.push_line(head, place, line);
+                let index = self.tree.push_line(head, place, self.lines, line);
                 let node = &self.tree[index];
                 if node.is_unreadable() {
                     self.notices.push(Notice::DamagedLine { line: self.lines, entry: Some(node.id.clone()) });

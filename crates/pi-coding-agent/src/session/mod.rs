@@ -24,13 +24,18 @@
 //! The format, the promises and what happens to damaged files are written down in `docs/sessions.md`.
 
 mod bytes;
+pub mod commands;
+mod delete;
 mod entry;
 mod environment;
 mod error;
+mod export;
 mod folder;
 mod fork;
 mod header;
 mod id;
+#[cfg(feature = "search")]
+mod index;
 mod line;
 mod list;
 mod load;
@@ -40,13 +45,18 @@ mod notice;
 mod open;
 mod outline;
 mod projection;
+mod repair;
+#[cfg(feature = "search")]
+mod search;
 #[expect(clippy::module_inception, reason = "it holds the type of this name")]
 mod session;
+mod stats;
 pub mod store;
 mod time;
 mod tree;
 mod writer;
 
+pub use delete::{Deleted, Trash, delete_session};
 pub use entry::{
     BranchSummary, Compaction, ContextEdit, CustomEntry, CustomMessageEntry, Entry, EntryBody, EntryKind, Label,
     MessageEntry, MessageRole, ModelChange, Replacement, ReplacementContent, SessionInfo, ThinkingLevelChange,
@@ -54,17 +64,24 @@ pub use entry::{
 };
 pub use environment::{SessionEnvironment, SyncPolicy};
 pub use error::SessionError;
+pub use export::ExportFormat;
 pub use folder::{SessionFolder, all_sessions_folder};
 pub use fork::Fork;
 pub use header::{CURRENT_VERSION, SessionHeader};
 pub use id::{EntryId, InvalidSessionId, session_id};
+#[cfg(feature = "search")]
+pub use index::Hit;
 pub use list::{ListOptions, ListProgress, SessionFacts, all_sessions};
 pub use manager::{Appended, Persistence, SessionManager};
 pub use notice::Notice;
 pub use open::{Access, NewSession};
 pub use outline::TextDetail;
 pub use projection::{EditEffect, ModelChoice, ProjectedEntry, Projection, SessionContext};
+pub use repair::{Diagnosis, Problem, Repaired, diagnose_session, repair_session};
+#[cfg(feature = "search")]
+pub use search::{indexed_sessions, search_sessions};
 pub use session::{EntrySummary, Session, SessionTree, TreeNode};
+pub use stats::SessionStats;
 pub(crate) use time::{iso as write_time, parse_iso as parse_time};
 pub use tree::LabelMark;
 pub use writer::Durability;

@@ -8,13 +8,13 @@ use crate::session::{
     bytes::{MemoryBytes, ReadRange, read_line_at},
     entry::{Entry, EntryBody, EntryKind},
     error::SessionError,
-    fork::BranchCopy,
+    fork::{BranchCopy, Labels},
     header::SessionHeader,
     id::EntryId,
     load::{Growth, LastLine, Loaded, LoadedSession, Loader},
     notice::Notice,
     projection::{Findings, Projection, SessionContext},
-    tree::{EntryIndex, LabelMark, Place, Tree},
+    tree::{EntryIndex, LabelMark, Node, Place, Tree},
 };
 
 /// A session as it can be read: the tree of its entries, where it stands, and the context of the next request.
@@ -373,7 +373,12 @@ impl Session {
     /// Plans a copy of the branch that ends in an entry; of nothing for `None`.
     pub(crate) fn plan_copy(&self, leaf: Option<&str>) -> Result<BranchCopy, SessionError> {
         let leaf = leaf.map(|id| self.index(id)).transpose()?;
-        BranchCopy::plan(self.tree.clone(), self.source.clone(), leaf)
+        BranchCopy::plan(self.tree.clone(), self.source.clone(), leaf, Labels::AtTheEnd)
+    }
+
+    /// Plans a copy of the branch that the session stands on with everything on it, labels too.
+    pub(crate) fn plan_export(&self) -> Result<BranchCopy, SessionError> {
+        BranchCopy::plan(self.tree.clone(), self.source.clone(), self.leaf, Labels::InPlace)
     }
 
     /// Whether the lines of a branch have at most so many bytes together.
@@ -430,6 +435,15 @@ impl Session {
     /// From here on the same bytes are read from somewhere else.
     pub(crate) fn set_source(&mut self, source: Arc<dyn ReadRange>) {
         self.source = source;
+    }
+
+    pub(crate) fn source(&self) -> Arc<dyn ReadRange> {
+        self.source.clone()
+    }
+
+    /// All entries, in the order of the file.
+    pub(crate) fn nodes(&self) -> impl DoubleEndedIterator<Item = (EntryIndex, &Node)> {
+        self.tree.nodes()
     }
 
     pub(crate) fn add_notice(&mut self, notice: Notice) {

@@ -35,12 +35,19 @@ pub(crate) struct Node {
     pub(crate) kind: EntryKind,
     pub(crate) timestamp: Option<Timestamp>,
     pub(crate) place: Place,
+    /// The number of the line, from 1; 0 for an entry that was appended since.
+    pub(crate) line: u64,
     /// The parent that the line names, which need not exist.
     named_parent: Option<EntryId>,
     parent: Option<EntryIndex>,
 }
 
 impl Node {
+    /// The parent that the line names, which need not exist.
+    pub(crate) fn named_parent(&self) -> Option<&EntryId> {
+        self.named_parent.as_ref()
+    }
+
     pub(crate) fn is_unreadable(&self) -> bool {
         self.kind == EntryKind::Unreadable
     }
@@ -78,8 +85,8 @@ pub(crate) struct Tree {
 
 impl Tree {
     /// Takes the next entry of a file. Its parent is known after [`resolve`](Self::resolve), because a line may name a
-    /// parent that comes later. `line` is the whole line.
-    pub(crate) fn push_line(&mut self, head: Head<'_>, place: Place, line: &[u8]) -> EntryIndex {
+    /// parent that comes later. `line` is the whole line, and `number` its number.
+    pub(crate) fn push_line(&mut self, head: Head<'_>, place: Place, number: u64, line: &[u8]) -> EntryIndex {
         let mut kind = head.kind;
         let id = EntryId::from(&*head.id);
         let timestamp = head.timestamp;
@@ -97,7 +104,7 @@ impl Tree {
             Some((known, _)) => known.clone(),
             None => EntryId::from(&*parent),
         });
-        self.insert(Node { id, kind, timestamp, place, named_parent, parent: None })
+        self.insert(Node { id, kind, timestamp, place, line: number, named_parent, parent: None })
     }
 
     /// Takes a new entry below `parent`.
@@ -111,7 +118,8 @@ impl Tree {
     ) -> EntryIndex {
         self.note(body, Some(timestamp));
         let named_parent = parent.map(|parent| self[parent].id.clone());
-        let node = Node { id, kind: body.kind(), timestamp: Some(timestamp), place, named_parent, parent };
+        let kind = body.kind();
+        let node = Node { id, kind, timestamp: Some(timestamp), place, line: 0, named_parent, parent };
         let index = self.insert(node);
         self.resolved = self.nodes.len();
         index
@@ -323,7 +331,7 @@ mod tests {
             };
             match read_line(json.as_bytes()) {
                 Line::Entry(head) => {
-                    tree.push_line(head, Place { at: 0, len: 0 }, json.as_bytes());
+                    tree.push_line(head, Place { at: 0, len: 0 }, 1, json.as_bytes());
                 }
                 _ => tree.push_gap(),
             }

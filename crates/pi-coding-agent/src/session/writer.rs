@@ -12,10 +12,7 @@ use crate::session::{
     environment::{SessionEnvironment, SyncPolicy},
     error::SessionError,
     load::LastLine,
-    store::{
-        AppendError, JsonlStore, LockError, MemoryStore, SessionLock, SessionStore, StoreError, create_beside,
-        disk::append_all,
-    },
+    store::{AppendError, JsonlStore, LockError, MemoryStore, SessionLock, SessionStore, StoreError},
 };
 
 /// How well an entry is kept.
@@ -191,9 +188,7 @@ fn create_file(environment: &SessionEnvironment, path: &Path, content: &[u8]) ->
         environment.disk.create_folder(folder).map_err(failed)?;
     }
     let lock = lock(environment, path)?;
-    let file = create_beside(&*environment.disk, path, |file| append_all(file, content)).map_err(failed)?;
-    let store = JsonlStore::new(environment.disk.clone(), path.to_owned(), file, Some(lock)).map_err(failed)?;
-    Ok(store.with_new_name())
+    JsonlStore::create(environment.disk.clone(), path.to_owned(), content, lock).map_err(failed)
 }
 
 /// Takes the lock of a session file.

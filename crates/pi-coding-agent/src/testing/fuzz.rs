@@ -2,7 +2,46 @@
 //!
 //! The test run drives them from a fixed seed for a short time; cargo-fuzz can call them as they are.
 
+use crate::session::{EntryBody, EntryKind, Session};
 use crate::tools::edit::{Edit, EditError, Edited, Piece, apply_edits, normalize_tolerant};
+
+/// A session file: whatever the bytes are, reading them ends, loses nothing that can be read, and leaves a tree in which
+/// everything has its place.
+pub fn session_file(data: &[u8]) {
+    let Ok(session) = Session::from_bytes(data) else { return };
+    let tree = session.tree();
+    assert_eq!(tree.nodes.len(), session.len());
+    // Every entry is below exactly one root, once.
+    let mut seen = vec![false; tree.nodes.len()];
+    let mut rest = tree.roots.clone();
+    while let Some(place) = rest.pop() {
+        assert!(!std::mem::replace(&mut seen[place], true), "entry {place} has two places");
+        rest.extend(&tree.nodes[place].children);
+    }
+    assert!(seen.iter().all(|seen| *seen), "an entry has no place");
+
+    if let Some(leaf) = session.leaf_id() {
+        let leaf = session.summary(leaf.as_str()).expect("the leaf is an entry");
+        assert_ne!(leaf.kind, EntryKind::Unreadable, "a session stands on a damaged entry");
+    }
+    for entry in session.entries() {
+        let id = entry.id.as_str();
+        let read = session.entry(id).expect("an entry can be read");
+        assert_eq!(read.id, entry.id);
+        let line = session.line(id).expect("an entry has a line");
+        // Lines are kept as they were.
+        assert!(data.windows(line.len().max(1)).any(|bytes| bytes == line), "a line that is not in the file");
+        if matches!(read.body, EntryBody::Unknown(_)) {
+            assert!(pi_ai::json::from_slice_lossy::<serde_json::Value>(&line).is_ok());
+        }
+        let projection = session.projection_at(Some(id)).expect("a branch can be read");
+        assert!(projection.entries().len() <= session.len());
+    }
+    // The last line is closed, and everything is as it was.
+    let closed = Session::from_bytes([data, b"\n"].concat()).expect("it was a session before");
+    assert_eq!(closed.leaf_id(), session.leaf_id());
+    assert_eq!(closed.context(), session.context());
+}
 
 /// Edits of a file: what is outside the matches stays byte for byte, what was matched looks like what was looked
 /// for, and the patch turns the old text into the new one.

@@ -81,3 +81,46 @@ fn edit() {
     ];
     drive(fuzz::edit, WORDS);
 }
+
+#[test]
+fn session_file() {
+    const HEADER: &[u8] = b"{\"type\":\"session\",\"version\":3,\"id\":\"s\"}\n";
+    const LINES: &[&[u8]] = &[
+        b"\n",
+        b"\n",
+        b"\n",
+        b"\r\n",
+        b"{\"type\":\"message\",\"id\":\"a\",\"parentId\":null,\"timestamp\":\"2026-01-01T00:00:00.000Z\",\"message\":{\"role\":\"user\",\"content\":\"hi\",\"timestamp\":1}}\n",
+        b"{\"type\":\"message\",\"id\":\"b\",\"parentId\":\"a\",\"timestamp\":\"2026-01-01T00:00:00.000Z\",\"message\":{\"role\":\"assistant\",\"content\":[{\"type\":\"toolCall\",\"id\":\"1\",\"name\":\"x\"}]}}\n",
+        b"{\"type\":\"message\",\"id\":\"c\",\"parentId\":\"b\",\"message\":{\"role\":\"toolResult\",\"toolCallId\":\"1\",\"toolName\":\"x\"}}\n",
+        b"{\"type\":\"compaction\",\"id\":\"k\",\"parentId\":\"c\",\"summary\":\"s\",\"firstKeptEntryId\":\"b\",\"tokensBefore\":1}\n",
+        b"{\"type\":\"context_edit\",\"id\":\"x\",\"parentId\":\"b\",\"targetId\":\"a\",\"replacement\":null}\n",
+        b"{\"type\":\"context_edit\",\"id\":\"y\",\"parentId\":\"x\",\"targetId\":\"b\",\"replacement\":{\"content\":\"z\"}}\n",
+        b"{\"type\":\"label\",\"id\":\"l\",\"parentId\":\"a\",\"targetId\":\"a\",\"label\":\"x\"}\n",
+        b"{\"type\":\"session_info\",\"id\":\"i\",\"parentId\":\"l\",\"name\":\" n \"}\n",
+        b"{\"type\":\"branch_summary\",\"id\":\"s\",\"parentId\":\"a\",\"fromId\":\"b\",\"summary\":\"s\"}\n",
+        b"{\"type\":\"hologram\",\"id\":\"h\",\"parentId\":\"y\"}\n",
+        b"{\"type\":\"message\",\"id\":\"",
+        b"\"parentId\":\"",
+        b"\"a\"",
+        b"\"b\"",
+        b"\"id\":",
+        b"\"type\":\"session\"",
+        b"{\"type\":\"mess",
+        b"{",
+        b"}",
+        b"}}\n",
+        b"[",
+        b"]",
+        b"\"",
+        b"\\",
+        b":",
+        b",",
+        b"null",
+        b"\\ud83d",
+        "é".as_bytes(),
+        b"\0",
+    ];
+    drive(|lines| fuzz::session_file(&[HEADER, lines].concat()), LINES);
+    drive(fuzz::session_file, LINES);
+}

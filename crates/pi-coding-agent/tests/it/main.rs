@@ -7,4 +7,5 @@ mod conformance_resources;
 mod conformance_sessions;
 mod conformance_tools;
 mod fuzz;
+mod sessions;
 mod tools;

@@ -40,10 +40,9 @@ pub fn cut_that_matters(input: &Value) -> Option<usize> {
     if response.decode(&call, &body.chunks(1).collect::<Vec<_>>()) != whole {
         return Some(0);
     }
-    let message = response.answer(&call, &[body]).into_message();
-    (1..body.len()).filter(|_| body.len() <= SHORT).find(|cut| {
+    (1..body.len().min(SHORT)).filter(|_| body.len() <= SHORT).find(|cut| {
         let (before, after) = body.split_at(*cut);
-        response.answer(&call, &[before, after]).into_message() != message
+        response.decode(&call, &[before, after]) != whole
     })
 }
 
@@ -96,10 +95,6 @@ impl Response {
     }
 
     fn decode(&self, call: &Call, pieces: &[&[u8]]) -> Value {
-        outcome(&call.model, self.answer(call, pieces))
-    }
-
-    fn answer(&self, call: &Call, pieces: &[&[u8]]) -> MessageBuilder {
         let mut answer = MessageBuilder::new(&call.model, NOW);
         if self.is_success() {
             answer.start();
@@ -117,6 +112,6 @@ impl Response {
         } else {
             answer.fail(self.error(call));
         }
-        answer
+        outcome(&call.model, answer)
     }
 }

@@ -11,7 +11,6 @@ mod parts;
 mod project;
 mod read;
 mod replace;
-mod summary;
 mod talk;
 mod tests;
 mod text;
@@ -57,7 +56,7 @@ pub(super) fn perform(intent: &Intent, desk: &mut Desk<'_>) -> Ask<String> {
         Intent::HowTo(what) => project::how_to(desk, *what),
         Intent::Fact { key } => project::fact(desk, key),
         Intent::Largest => project::largest(desk),
-        Intent::Summarize => Ok(summary::summarize(&desk.conversation.request)),
+        Intent::Summarize => Ok(talk::summary(desk)),
         Intent::Several(all) => several(all, desk),
         Intent::Missing { what, request } => Ok(missing(*what, request)),
     }

@@ -8,12 +8,12 @@ use std::{
 
 use serde_json::{Map, Value};
 
-use super::{error::SettingsError, migrate::migrate};
-use crate::resources::{
-    atomic_file,
+use super::{
     document::{self, Change},
-    file_lock::FileLock,
+    error::SettingsError,
+    migrate::migrate,
 };
+use crate::resources::{atomic_file, file_lock::FileLock};
 
 /// What one layer says.
 #[derive(Clone, Debug, Default)]

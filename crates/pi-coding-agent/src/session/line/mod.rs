@@ -6,6 +6,7 @@ mod split;
 mod write;
 
 pub(crate) use head::{Head, Line, read_line};
+pub(crate) use members::{Members, Step};
 pub(crate) use split::LineSplitter;
 pub(crate) use write::{rechained, write_line};
 

@@ -142,20 +142,21 @@ impl Disk for SystemDisk {
     }
 
     fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
-        let mut options = OpenOptions::new();
-        options.read(true).append(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        Ok(Arc::new(SystemFile(options.open(path)?)))
+        let file = for_owner_only().read(true).append(true).create_new(true).open(path)?;
+        Ok(Arc::new(SystemFile(file)))
     }
 
     fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
         match fs::hard_link(from, to) {
-            Ok(()) => fs::remove_file(from),
+            // It has its name: that the other one stays as well is no reason to say that it has not.
+            Ok(()) => {
+                let _ = fs::remove_file(from);
+                Ok(())
+            }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
             // No links here: take the name with an empty file of our own, and replace that.
             Err(_) => {
-                OpenOptions::new().write(true).create_new(true).open(to)?;
+                for_owner_only().write(true).create_new(true).open(to)?;
                 fs::rename(from, to)
             }
         }
@@ -166,7 +167,7 @@ impl Disk for SystemDisk {
             Ok(()) => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
             Err(_) => {
-                let mut copy = OpenOptions::new().write(true).create_new(true).open(to)?;
+                let mut copy = for_owner_only().write(true).create_new(true).open(to)?;
                 io::copy(&mut File::open(from)?, &mut copy)?;
                 copy.sync_all()
             }
@@ -201,6 +202,15 @@ impl Disk for SystemDisk {
         // Elsewhere a folder cannot be opened as a file.
         if cfg!(unix) { File::open(path)?.sync_all() } else { Ok(()) }
     }
+}
+
+/// Options for files that only their owner can read, where the platform has that.
+fn for_owner_only() -> OpenOptions {
+    #[cfg_attr(not(unix), expect(unused_mut, reason = "only there is a mode to set"))]
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
 }
 
 struct SystemFile(File);

@@ -10,8 +10,9 @@ use async_trait::async_trait;
 
 use super::{
     AppendError, ReadRange, SessionLock, SessionStore, StoreError,
-    disk::{Disk, DiskFile, FileFacts, append_all, read_full, read_pieces},
+    disk::{Disk, DiskFile, FileFacts, OpenMode, append_all, read_full, read_pieces},
 };
+use crate::session::{environment::SessionEnvironment, error::SessionError, writer::lock};
 
 /// Up to this size bytes are written by the calling thread: a write to the page cache takes microseconds, a hop to
 /// another thread costs more.
@@ -40,10 +41,32 @@ impl JsonlStore {
         Ok(Self { disk, path, file, identity, name_is_new: false, _lock: lock })
     }
 
-    /// The file has just got its name.
-    pub(crate) fn with_new_name(mut self) -> Self {
-        self.name_is_new = true;
-        self
+    /// Opens a file for writing, and takes its lock; one that does not exist is made, empty.
+    ///
+    /// Sessions are opened with [`SessionManager::open`](crate::session::SessionManager::open), which also repairs and
+    /// migrates; this is for those who build on the store alone.
+    ///
+    /// # Errors
+    /// When somebody else is writing to it, or it cannot be opened.
+    pub fn open(path: &Path, environment: &SessionEnvironment) -> Result<Self, SessionError> {
+        let lock = lock(environment, path)?;
+        let disk = environment.disk.clone();
+        let failed = |error| StoreError::new(format_args!("opening {}", path.display()), error);
+        let file = match disk.open(path, OpenMode::Append) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => disk.create(path),
+            opened => opened,
+        };
+        Ok(Self::new(disk, path.to_owned(), file.map_err(failed)?, Some(lock)).map_err(failed)?)
+    }
+
+    /// Makes the file of a session, which appears whole or not at all. Nothing fails after it has appeared.
+    pub(crate) fn create(disk: Arc<dyn Disk>, path: PathBuf, content: &[u8], lock: SessionLock) -> io::Result<Self> {
+        let mut identity = None;
+        let file = create_beside(&*disk, &path, |file| {
+            identity = file.facts()?.identity;
+            append_all(file, content)
+        })?;
+        Ok(Self { disk, path, file, identity, name_is_new: true, _lock: Some(lock) })
     }
 
     fn facts(&self) -> Result<FileFacts, AppendError> {

@@ -3,6 +3,7 @@
 //! To a store a session is an append-only sequence of bytes, made of lines that each end in LF. It needs to know
 //! nothing of what is in them.
 
+mod check;
 pub mod disk;
 mod jsonl;
 mod lock;
@@ -12,8 +13,9 @@ use std::{fmt, io, sync::Arc};
 
 use async_trait::async_trait;
 
+pub use check::check_store;
 pub use jsonl::JsonlStore;
-pub(crate) use jsonl::{create_beside, temporary_beside};
+pub(crate) use jsonl::{FileReader, create_beside, temporary_beside};
 pub(crate) use lock::LockError;
 pub use lock::{LockHolder, LockOwner, SessionLock};
 pub use memory::MemoryStore;
@@ -21,6 +23,9 @@ pub use memory::MemoryStore;
 pub use crate::session::bytes::ReadRange;
 
 /// Keeps one session.
+///
+/// [`SessionManager::open_store`](super::SessionManager::open_store) makes a session of one; [`check_store`] tells
+/// whether a new one keeps the promises below. `docs/sessions.md` shows one for a database.
 ///
 /// # What a store promises
 ///

@@ -6,7 +6,7 @@ mod sandbox;
 mod search;
 mod shell;
 #[cfg(not(unix))]
-#[path = "portable/mod.rs"]
+#[path = "portable.rs"]
 mod system;
 #[cfg(unix)]
 #[path = "unix/mod.rs"]

@@ -7,5 +7,4 @@ mod guide;
 mod output;
 mod program;
 mod providers;
-mod sandbox;
 mod sessions;

@@ -4,7 +4,6 @@
 
 mod bash;
 mod edit;
-mod elsewhere;
 mod files;
 mod sandbox;
 mod search;

@@ -1,0 +1,313 @@
+//! An index over session files: quick lists, and a search for words.
+//!
+//! It is a SQLite file that can be thrown away at any time: what is in it comes from the session files, and it is
+//! brought up to date each time it is used, by their sizes and times.
+
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+    sync::Mutex,
+    time::{Duration, SystemTime},
+};
+
+use pi_ai::Timestamp;
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
+
+use crate::session::{
+    error::SessionError,
+    folder::session_files,
+    list::{ListOptions, ListProgress, SessionFacts, each_file, read_one},
+    outline::TextDetail,
+    store::{
+        StoreError,
+        disk::{Disk, FileFacts},
+    },
+};
+
+/// The index's file in the folder that it is about.
+pub(crate) const INDEX_NAME: &str = ".search-index.sqlite";
+/// Another one makes the index anew.
+const VERSION: i64 = 1;
+
+/// A session in which something was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hit {
+    /// The session, without its text.
+    pub session: SessionFacts,
+    /// The words that were found, with some around them. What was found is between `«` and `»`.
+    pub excerpt: String,
+}
+
+/// The index of a folder of sessions.
+pub(crate) struct SessionIndex {
+    connection: Connection,
+}
+
+impl SessionIndex {
+    /// Opens the index of a folder, and makes one when there is none, or it cannot be used.
+    pub(crate) fn open(folder: &Path) -> Result<Self, SessionError> {
+        let path = folder.join(INDEX_NAME);
+        match Self::open_file(&path) {
+            Ok(index) => Ok(index),
+            Err(_) => {
+                // It can be thrown away; what made it unusable does not matter.
+                for suffix in ["", "-wal", "-shm"] {
+                    let mut name = path.as_os_str().to_owned();
+                    name.push(suffix);
+                    let _ = std::fs::remove_file(name);
+                }
+                Self::open_file(&path).map_err(|error| failed(&path, error))
+            }
+        }
+    }
+
+    fn open_file(path: &Path) -> rusqlite::Result<Self> {
+        let mut connection = Connection::open(path)?;
+        connection.busy_timeout(Duration::from_secs(5))?;
+        // What a loss of power takes away is made anew.
+        connection.pragma_update(None, "journal_mode", "wal")?;
+        connection.pragma_update(None, "synchronous", "off")?;
+        let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+        let version: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        if version != VERSION {
+            transaction.execute_batch(
+                "drop table if exists sessions;
+                 drop table if exists words;
+                 create table sessions (
+                     rowid integer primary key, path blob not null unique, size integer not null,
+                     written integer not null, is_session integer not null, id text, cwd text, name text, parent text,
+                     created integer, modified integer, messages integer, first text
+                 );
+                 create virtual table words using fts5 (name, text, tokenize = \"unicode61 remove_diacritics 2\");",
+            )?;
+            transaction.pragma_update(None, "user_version", VERSION)?;
+        }
+        transaction.commit()?;
+        Ok(Self { connection })
+    }
+
+    /// Reads in what has changed in these files, and forgets the others.
+    pub(crate) fn update(
+        &mut self,
+        files: Vec<PathBuf>,
+        options: &ListOptions,
+        disk: &dyn Disk,
+    ) -> Result<(), SessionError> {
+        let updated = self.try_update(files, options, disk);
+        updated.map_err(|error| match error {
+            UpdateError::Sqlite(error) => failed(Path::new(INDEX_NAME), error),
+            UpdateError::Session(error) => error,
+        })
+    }
+
+    fn try_update(&mut self, files: Vec<PathBuf>, options: &ListOptions, disk: &dyn Disk) -> Result<(), UpdateError> {
+        let mut known = self.known()?;
+        let mut changed = Vec::new();
+        for file in files {
+            let Ok(facts) = disk.facts(&file) else { continue };
+            let stamp = Stamp::of(&facts);
+            if known.remove(&file) != Some(stamp) {
+                changed.push((file, stamp));
+            }
+        }
+        let stamps: HashMap<PathBuf, Stamp> = changed.iter().cloned().collect();
+        let changed: Vec<PathBuf> = changed.into_iter().map(|(file, _)| file).collect();
+        let read = Mutex::new(Vec::new());
+        let total = changed.len();
+        each_file(&changed, options, |_, path| {
+            let facts = read_one(disk, path, TextDetail::All);
+            let mut read = read.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            read.push((path.to_owned(), facts));
+            if let Some(progress) = &options.progress {
+                progress(ListProgress { done: read.len(), total });
+            }
+        })?;
+        let read = read.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if read.is_empty() && known.is_empty() {
+            return Ok(());
+        }
+        let transaction = self.connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+        for path in known.keys() {
+            forget(&transaction, path)?;
+        }
+        for (path, facts) in &read {
+            forget(&transaction, path)?;
+            if let Some(stamp) = stamps.get(path) {
+                remember(&transaction, path, *stamp, facts.as_ref())?;
+            }
+        }
+        transaction.commit()?;
+        Ok(())
+    }
+
+    fn known(&self) -> rusqlite::Result<HashMap<PathBuf, Stamp>> {
+        let mut statement = self.connection.prepare("select path, size, written from sessions")?;
+        let rows = statement
+            .query_map([], |row| Ok((path_of(row.get(0)?), Stamp { size: row.get(1)?, written: row.get(2)? })))?;
+        rows.collect()
+    }
+
+    /// All sessions, the one that was used last first. Their text is not kept in memory.
+    pub(crate) fn sessions(&self) -> Result<Vec<SessionFacts>, SessionError> {
+        let read = || -> rusqlite::Result<Vec<SessionFacts>> {
+            let mut statement = self
+                .connection
+                .prepare(&format!("select {FACTS} from sessions where is_session order by modified desc, path desc"))?;
+            statement.query_map([], facts_of)?.collect()
+        };
+        read().map_err(|error| failed(Path::new(INDEX_NAME), error))
+    }
+
+    /// The sessions that have all of these words, or words that begin so, the best first.
+    pub(crate) fn search(&self, query: &str, limit: usize) -> Result<Vec<Hit>, SessionError> {
+        let words: Vec<String> =
+            query.split_whitespace().map(|word| format!("\"{}\"*", word.replace('"', "\"\""))).collect();
+        if words.is_empty() {
+            return Ok(Vec::new());
+        }
+        let read = || -> rusqlite::Result<Vec<Hit>> {
+            let mut statement = self.connection.prepare(&format!(
+                "select {FACTS}, snippet(words, -1, '«', '»', '…', 16) from words
+                 join sessions on sessions.rowid = words.rowid
+                 where words match ? order by bm25(words, 4.0, 1.0), modified desc limit ?"
+            ))?;
+            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+            let hits = statement.query_map(params![words.join(" "), limit], |row| {
+                Ok(Hit { session: facts_of(row)?, excerpt: row.get(9)? })
+            })?;
+            hits.collect()
+        };
+        read().map_err(|error| failed(Path::new(INDEX_NAME), error))
+    }
+}
+
+const FACTS: &str = "path, id, cwd, sessions.name, parent, created, modified, messages, first";
+
+fn facts_of(row: &Row<'_>) -> rusqlite::Result<SessionFacts> {
+    let time = |millis: i64| Timestamp::from_millis(millis.try_into().unwrap_or(0));
+    Ok(SessionFacts {
+        path: path_of(row.get(0)?),
+        id: row.get::<_, String>(1)?.into(),
+        cwd: row.get(2)?,
+        name: row.get(3)?,
+        parent_session: row.get(4)?,
+        created: row.get::<_, Option<i64>>(5)?.map(time),
+        modified: time(row.get(6)?),
+        messages: row.get::<_, i64>(7)?.try_into().unwrap_or(0),
+        first_message: row.get(8)?,
+        text: String::new(),
+    })
+}
+
+/// When a file was written last, as far as can be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stamp {
+    size: i64,
+    written: i64,
+}
+
+impl Stamp {
+    fn of(facts: &FileFacts) -> Self {
+        let since = facts.modified.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Self {
+            size: i64::try_from(facts.size).unwrap_or(i64::MAX),
+            written: i64::try_from(since.as_nanos()).unwrap_or(i64::MAX),
+        }
+    }
+}
+
+fn forget(transaction: &Transaction<'_>, path: &Path) -> rusqlite::Result<()> {
+    let path = path_bytes(path);
+    let row: Option<i64> =
+        transaction.query_row("select rowid from sessions where path = ?", [&path], |row| row.get(0)).optional()?;
+    if let Some(row) = row {
+        transaction.execute("delete from words where rowid = ?", [row])?;
+        transaction.execute("delete from sessions where rowid = ?", [row])?;
+    }
+    Ok(())
+}
+
+/// A file that is no session is remembered too, so that it is not read again.
+fn remember(
+    transaction: &Transaction<'_>,
+    path: &Path,
+    stamp: Stamp,
+    facts: Option<&SessionFacts>,
+) -> rusqlite::Result<()> {
+    let millis = |time: Timestamp| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+    let mut statement = transaction.prepare_cached(
+        "insert into sessions (path, size, written, is_session, id, cwd, name, parent, created, modified, messages, first)
+         values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    )?;
+    let row = statement.insert(params![
+        path_bytes(path),
+        stamp.size,
+        stamp.written,
+        facts.is_some(),
+        facts.map(|facts| facts.id.as_str()),
+        facts.map(|facts| &facts.cwd),
+        facts.and_then(|facts| facts.name.as_ref()),
+        facts.and_then(|facts| facts.parent_session.as_ref()),
+        facts.and_then(|facts| facts.created).map(millis),
+        facts.map(|facts| millis(facts.modified)),
+        facts.map(|facts| i64::try_from(facts.messages).unwrap_or(i64::MAX)),
+        facts.and_then(|facts| facts.first_message.as_ref()),
+    ])?;
+    if let Some(facts) = facts {
+        let mut statement = transaction.prepare_cached("insert into words (rowid, name, text) values (?, ?, ?)")?;
+        statement.execute(params![row, facts.name, facts.text])?;
+    }
+    Ok(())
+}
+
+/// Paths need not be text.
+fn path_bytes(path: &Path) -> Vec<u8> {
+    path.as_os_str().as_encoded_bytes().to_vec()
+}
+
+#[cfg(unix)]
+fn path_of(bytes: Vec<u8>) -> PathBuf {
+    let path: std::ffi::OsString = std::os::unix::ffi::OsStringExt::from_vec(bytes);
+    path.into()
+}
+
+#[cfg(not(unix))]
+fn path_of(bytes: Vec<u8>) -> PathBuf {
+    String::from_utf8_lossy(&bytes).into_owned().into()
+}
+
+enum UpdateError {
+    Sqlite(rusqlite::Error),
+    Session(SessionError),
+}
+
+impl From<rusqlite::Error> for UpdateError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sqlite(error)
+    }
+}
+
+impl From<SessionError> for UpdateError {
+    fn from(error: SessionError) -> Self {
+        Self::Session(error)
+    }
+}
+
+fn failed(path: &Path, error: rusqlite::Error) -> SessionError {
+    SessionError::Store(StoreError::new(format_args!("using the search index {}", path.display()), error))
+}
+
+/// The session files in a folder and in the folders in it.
+pub(crate) fn files_below(disk: &dyn Disk, folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut files = session_files(disk, folder)?;
+    let inside = match disk.list(folder) {
+        Ok(inside) => inside,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => return Err(error),
+    };
+    for folder in inside.iter().filter(|path| path.extension().is_none_or(|extension| extension != "jsonl")) {
+        // What is no folder has no files in it.
+        files.extend(session_files(disk, folder).unwrap_or_default());
+    }
+    Ok(files)
+}
