@@ -6,6 +6,7 @@ mod conformance;
 mod costs;
 mod features;
 mod picture;
+mod sessions;
 
 use std::process::ExitCode;
 
@@ -36,6 +37,7 @@ fn command() -> Command {
         .subcommand(picture::command())
         .subcommand(features::command())
         .subcommand(costs::command())
+        .subcommand(sessions::command())
 }
 
 fn run(matches: &ArgMatches) -> Result<Outcome, Error> {
@@ -46,6 +48,7 @@ fn run(matches: &ArgMatches) -> Result<Outcome, Error> {
         Some(("picture", matches)) => picture::run(matches),
         Some(("features", matches)) => features::run(matches),
         Some(("costs", matches)) => costs::run(matches),
+        Some(("sessions", matches)) => sessions::run(matches),
         _ => unreachable!("clap requires one of the subcommands above"),
     }
 }

@@ -11,13 +11,15 @@ mod decode;
 mod files;
 mod program;
 mod search;
+mod session;
 mod start;
 mod stream;
 mod transcript;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Arg, ArgAction, Command};
+use clap::{Arg, ArgAction, Command, value_parser};
 use xtask::row::{self, Row};
 use xtask::{Error, Outcome, workspace};
 
@@ -53,6 +55,11 @@ const BENCHES: &[Bench] = &[
         name: "decode",
         asks: "What does it cost to decode 200,000 text deltas, against finding and reading them and nothing else?",
         run: decode::run,
+    },
+    Bench {
+        name: "session",
+        asks: "What do opening a long session, appending to it and listing many cost, against the files' bare bytes?",
+        run: session::run,
     },
     Bench {
         name: "start",
@@ -107,6 +114,15 @@ fn main() -> ExitCode {
         BENCHES.iter().for_each(|bench| println!("{:<12} {}", bench.name, bench.asks));
         return ExitCode::SUCCESS;
     }
+    if let Some(path) = matches.get_one::<PathBuf>("open-session") {
+        return match session::open_and_tell(path) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("error: {error}");
+                ExitCode::FAILURE
+            }
+        };
+    }
     let name = matches.get_one::<String>("name").map_or("", String::as_str);
     let size = if matches.get_flag("full") { Size::Full } else { Size::Usual };
     match run(name, size) {
@@ -124,6 +140,8 @@ fn command() -> Command {
         .arg(Arg::new("name"))
         .arg(Arg::new("full").long("full").action(ArgAction::SetTrue))
         .arg(Arg::new("list").long("list").action(ArgAction::SetTrue))
+        // A bench runs itself again to see the memory of a process that does nothing else.
+        .arg(Arg::new("open-session").long("open-session").hide(true).value_parser(value_parser!(PathBuf)))
         // `cargo bench` passes this to every bench.
         .arg(Arg::new("bench").long("bench").action(ArgAction::SetTrue).hide(true))
 }
