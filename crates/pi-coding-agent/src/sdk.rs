@@ -31,16 +31,17 @@ use crate::{
     agent_session::{AgentSession, AgentSessionError, Parts, Recorded, Selection, SessionTool, WeakAgentSession},
     guide::GuideModel,
     host::Host,
-    resources::{ProjectTrust, Settings, SettingsManager, SystemPromptOptions, load_context_files},
+    resources::{ProjectTrust, SandboxMode, Settings, SettingsManager, SystemPromptOptions, load_context_files},
     session::{NewSession, SessionEnvironment, SessionError, SessionFolder, SessionManager},
     tool_selection::{ToolOrigin, ToolSelection},
     tools::{
         builtin::{BuiltinTool, ToolSetup},
+        read::ReadImages,
         session_facts::FactsSource,
     },
     workspace::{
         Workspace,
-        local::{LocalOptions, ProcessOptions, local_workspace},
+        local::{LocalOptions, Network, ProcessOptions, SandboxUnavailable, local_workspace},
     },
 };
 
@@ -59,6 +60,7 @@ pub struct SessionOptions {
     selection: ToolSelection,
     tools: Vec<SessionTool>,
     workspace: Option<Workspace>,
+    sandbox: Option<Network>,
     prompt: Option<SystemPromptOptions>,
     clock: Option<Arc<dyn Clock>>,
     ids: Option<Arc<dyn IdSource>>,
@@ -144,6 +146,16 @@ impl SessionOptions {
         self
     }
 
+    /// Keeps commands and file tools in a sandbox: they write only below the host's working folder and its folder for
+    /// temporary files, and commands reach the network only if they may. Default: as the settings say.
+    ///
+    /// It is for this machine: with a [`workspace`](Self::workspace) of the application's own the session is refused.
+    #[must_use]
+    pub fn sandbox(mut self, network: Network) -> Self {
+        self.sandbox = Some(network);
+        self
+    }
+
     /// Adds a tool of the application. One with the name of a built-in tool takes its place.
     #[must_use]
     pub fn tool(self, tool: impl AgentTool) -> Self {
@@ -195,6 +207,9 @@ pub enum CreateSessionError {
     /// The process's surroundings cannot be used.
     #[error(transparent)]
     Host(#[from] std::io::Error),
+    /// A sandbox was asked for and cannot be had.
+    #[error(transparent)]
+    Sandbox(#[from] SandboxUnavailable),
     /// The session cannot be read or written.
     #[error(transparent)]
     Session(#[from] SessionError),
@@ -252,7 +267,15 @@ pub async fn create_agent_session(options: SessionOptions) -> Result<AgentSessio
         },
     };
     let facts = FactsSlot::default();
-    let workspace = options.workspace.unwrap_or_else(|| workspace_of(&host, &settings.settings()));
+    let workspace = match (options.workspace, options.sandbox) {
+        (Some(workspace), None) => workspace,
+        (Some(_), Some(_)) => {
+            return Err(
+                SandboxUnavailable { reason: "the application brings a workspace of its own".to_owned() }.into()
+            );
+        }
+        (None, sandbox) => workspace_of(&host, &settings.settings(), sandbox)?,
+    };
     let mut tools = builtin_tools(&workspace, &settings.settings(), &facts);
     tools.extend(options.tools);
     let stream = match (options.stream, models) {
@@ -289,8 +312,8 @@ impl FactsSlot {
     }
 }
 
-/// This machine, as the host sees it.
-fn workspace_of(host: &Host, settings: &Settings) -> Workspace {
+/// This machine, as the host sees it, in a sandbox where one is asked for.
+fn workspace_of(host: &Host, settings: &Settings, sandbox: Option<Network>) -> Result<Workspace, SandboxUnavailable> {
     let mut processes = ProcessOptions {
         environment: host.variables.clone(),
         shell: settings.shell(host.home.as_deref()),
@@ -300,19 +323,29 @@ fn workspace_of(host: &Host, settings: &Settings) -> Workspace {
     for (name, value) in [("AI_AGENT", "pi"), ("PI_CODING_AGENT", "true")] {
         processes.environment.insert(name.into(), value.into());
     }
-    local_workspace(LocalOptions {
+    let options = LocalOptions {
         cwd: host.cwd.clone(),
         home: host.home.clone(),
         temp_dir: host.temp_dir.clone(),
         processes,
         ..LocalOptions::default()
-    })
+    };
+    let sandbox = sandbox.or(match settings.sandbox {
+        SandboxMode::Off => None,
+        SandboxMode::On => Some(Network::Denied),
+        SandboxMode::Network => Some(Network::Allowed),
+    });
+    Ok(local_workspace(match sandbox {
+        Some(network) => options.sandboxed(network)?,
+        None => options,
+    }))
 }
 
 fn builtin_tools(workspace: &Workspace, settings: &Settings, facts: &FactsSlot) -> Vec<SessionTool> {
     let mut setup = ToolSetup::new(workspace.clone());
     setup.bash.command_prefix.clone_from(&settings.shell_command_prefix);
     setup.bash.facts = facts.source();
+    setup.images = if settings.images.auto_resize { ReadImages::FitModel } else { ReadImages::AsTheyAre };
     BuiltinTool::ALL
         .into_iter()
         .map(|builtin| {

@@ -7,6 +7,7 @@
 //! transport, timeouts, retry and hooks come for nothing; or as a whole [`Api`], when it is anything else.
 
 pub mod anthropic_messages;
+pub mod azure_openai_responses;
 mod billing;
 pub mod budget;
 mod cache;
@@ -15,10 +16,16 @@ mod constraint;
 pub mod decode;
 pub mod errors;
 mod exchange;
+pub mod google_generative_ai;
+#[cfg(feature = "vertex")]
+pub mod google_vertex;
 pub mod headers;
 mod ids;
 mod json_text;
+#[cfg(feature = "codex")]
+pub mod openai_codex_responses;
 pub mod openai_completions;
+pub mod openai_responses;
 pub(crate) mod phrases;
 mod reader;
 pub mod retry;
@@ -254,6 +261,17 @@ impl BuiltinWires {
         Ok(match id.as_str() {
             openai_completions::OpenAiCompletions::ID => Arc::new(openai_completions::OpenAiCompletions),
             anthropic_messages::AnthropicMessages::ID => self.anthropic.clone(),
+            openai_responses::OpenAiResponses::ID => Arc::new(openai_responses::OpenAiResponses),
+            azure_openai_responses::AzureOpenAiResponses::ID => Arc::new(azure_openai_responses::AzureOpenAiResponses),
+            #[cfg(feature = "codex")]
+            openai_codex_responses::OpenAiCodexResponses::ID => Arc::new(openai_codex_responses::OpenAiCodexResponses),
+            #[cfg(not(feature = "codex"))]
+            "openai-codex-responses" => return Err(feature_off(id, "codex")),
+            google_generative_ai::GoogleGenerativeAi::ID => Arc::new(google_generative_ai::GoogleGenerativeAi),
+            #[cfg(feature = "vertex")]
+            google_vertex::GoogleVertex::ID => Arc::new(google_vertex::GoogleVertex),
+            #[cfg(not(feature = "vertex"))]
+            "google-vertex" => return Err(feature_off(id, "vertex")),
             _ => {
                 let message = format!("There is no built-in API `{id}`. Check the model's `api`, or add one in code.");
                 return Err(ProviderError::new(ErrorKind::InvalidRequest, message));
@@ -265,6 +283,13 @@ impl BuiltinWires {
     pub fn forget(&self, session: &SessionId) {
         self.anthropic.forget(session);
     }
+}
+
+#[cfg(not(all(feature = "codex", feature = "vertex")))]
+fn feature_off(id: &ApiId, feature: &str) -> ProviderError {
+    let message =
+        format!("The API `{id}` is not built into this program: it was built without the feature `{feature}`.");
+    ProviderError::new(ErrorKind::InvalidRequest, message)
 }
 
 /// The bytes of a body.

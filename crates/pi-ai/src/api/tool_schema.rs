@@ -15,10 +15,28 @@ pub(crate) fn without_keywords<'a>(schema: &'a Value, keywords: &[Value]) -> Cow
 }
 
 /// Keywords whose value is an object of schemas by name.
-const SCHEMAS_BY_NAME: [&str; 5] = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
+const SCHEMAS_BY_NAME: [&str; 6] =
+    ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"];
 
-/// Keywords whose value is data, not a schema.
-const DATA: [&str; 5] = ["const", "enum", "default", "examples", "required"];
+/// Keywords whose value is a schema, or a list of schemas. What other keywords hold is data.
+const SCHEMAS: [&str; 16] = [
+    "additionalProperties",
+    "unevaluatedProperties",
+    "propertyNames",
+    "items",
+    "prefixItems",
+    "additionalItems",
+    "unevaluatedItems",
+    "contains",
+    "contentSchema",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "not",
+    "if",
+    "then",
+    "else",
+];
 
 /// A copy in which `change` was applied to each schema, the outer ones first.
 pub(crate) fn rewrite(schema: &Value, change: &mut impl FnMut(&mut Map<String, Value>)) -> Value {
@@ -32,8 +50,8 @@ pub(crate) fn rewrite(schema: &Value, change: &mut impl FnMut(&mut Map<String, V
                         let named = named.iter().map(|(name, schema)| (name.clone(), rewrite(schema, change)));
                         Value::Object(named.collect())
                     }
-                    _ if DATA.contains(&name.as_str()) => value,
-                    value => rewrite(value, change),
+                    schema if SCHEMAS.contains(&name.as_str()) => rewrite(schema, change),
+                    _ => value,
                 };
                 (name, value)
             });

@@ -35,12 +35,19 @@ pub struct MessageBuilder {
     events: VecDeque<AssistantEvent>,
     started: bool,
     since: Option<Instant>,
+    late_signatures: Vec<(usize, String)>,
 }
 
 impl MessageBuilder {
     /// An empty answer from this model.
     pub fn new(model: &Model, timestamp: Timestamp) -> Self {
-        Self { fold: MessageFold::new(model, timestamp), events: VecDeque::new(), started: false, since: None }
+        Self {
+            fold: MessageFold::new(model, timestamp),
+            events: VecDeque::new(),
+            started: false,
+            since: None,
+            late_signatures: Vec::new(),
+        }
     }
 
     /// Says in the message how long it took from now until its end.
@@ -134,6 +141,30 @@ impl MessageBuilder {
         self.write(AssistantEvent::ToolCallDelta { index, delta: delta.into() });
     }
 
+    /// The whole text of a call's arguments came: what goes beyond the pieces so far is one more piece. A text that
+    /// does not go on from them [replaces](Self::replace_arguments) them.
+    pub fn complete_arguments(&mut self, index: usize, text: &str) {
+        match text.strip_prefix(self.fold.arguments_text(index)) {
+            Some("") => {}
+            Some(rest) => self.push_arguments(index, rest),
+            None => self.fold.replace_arguments(index, text),
+        }
+    }
+
+    /// Sets the whole text of a call's arguments. No event tells of it before the call ends.
+    pub fn replace_arguments(&mut self, index: usize, text: &str) {
+        self.fold.replace_arguments(index, text);
+    }
+
+    /// Sets the signature of a reasoning block that has ended. The last event tells of it.
+    pub fn sign_late(&mut self, index: usize, signature: impl Into<String>) {
+        let signature = signature.into();
+        if let Some(AssistantBlock::Thinking(block)) = self.fold.message_mut().content.get_mut(index) {
+            block.thinking_signature = Some(signature.clone());
+            self.late_signatures.push((index, signature));
+        }
+    }
+
     /// Completes a tool call whose arguments came as text. Text that is not a JSON object makes an
     /// [`arguments_error`](ToolCall::arguments_error); no text at all means no arguments.
     pub fn end_tool_call(&mut self, index: usize) {
@@ -181,7 +212,7 @@ impl MessageBuilder {
     /// Ends the answer.
     pub fn done(&mut self, reason: StopReason) {
         self.take_time();
-        let completion = Box::new(Completion::of(self.fold.message()));
+        let completion = self.last_word();
         self.write(AssistantEvent::Done { reason, completion });
     }
 
@@ -192,7 +223,7 @@ impl MessageBuilder {
             _ => StopReason::Error,
         };
         self.take_time();
-        let completion = Box::new(Completion::of(self.fold.message()));
+        let completion = self.last_word();
         self.write(AssistantEvent::Error { reason, error, completion });
     }
 
@@ -212,6 +243,11 @@ impl MessageBuilder {
             let millis = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
             self.fold.message_mut().duration_ms.get_or_insert(millis);
         }
+    }
+
+    fn last_word(&mut self) -> Box<Completion> {
+        let late_signatures = std::mem::take(&mut self.late_signatures);
+        Box::new(Completion { late_signatures, ..Completion::of(self.fold.message()) })
     }
 
     fn next_index(&self) -> usize {

@@ -2,7 +2,7 @@
 
 use crate::{
     error::ProviderError,
-    message::{AssistantMessage, StopReason, ThinkingContent, ToolCall},
+    message::{AssistantBlock, AssistantMessage, StopReason, ThinkingContent, ToolCall},
     usage::Usage,
 };
 
@@ -126,6 +126,8 @@ pub struct Completion {
     pub end_turn: Option<bool>,
     /// How long the request took.
     pub duration_ms: Option<u64>,
+    /// Signatures of reasoning blocks that came after their blocks had ended, by the block's place in the content.
+    pub late_signatures: Vec<(usize, String)>,
 }
 
 impl AssistantEvent {
@@ -164,6 +166,7 @@ impl Completion {
             raw_stop_reason: message.raw_stop_reason.clone(),
             end_turn: message.end_turn,
             duration_ms: message.duration_ms,
+            late_signatures: Vec::new(),
         }
     }
 
@@ -178,5 +181,10 @@ impl Completion {
         message.raw_stop_reason = self.raw_stop_reason;
         message.end_turn = self.end_turn;
         message.duration_ms = self.duration_ms;
+        for (index, signature) in self.late_signatures {
+            if let Some(AssistantBlock::Thinking(block)) = message.content.get_mut(index) {
+                block.thinking_signature = Some(signature);
+            }
+        }
     }
 }

@@ -118,6 +118,20 @@ impl MessageFold {
         Some(self.arguments.swap_remove(at).1)
     }
 
+    /// The text of a call's arguments so far.
+    pub(super) fn arguments_text(&self, index: usize) -> &str {
+        self.arguments.iter().find(|(open, _)| *open == index).map_or("", |(_, text)| text.text())
+    }
+
+    /// Takes the whole text of a call's arguments in place of the pieces so far.
+    pub(super) fn replace_arguments(&mut self, index: usize, text: &str) {
+        self.arguments.retain(|(open, _)| *open != index);
+        if let Some(AssistantBlock::ToolCall(call)) = self.message.content.get_mut(index) {
+            call.arguments.clear();
+        }
+        self.grow_arguments(index, text);
+    }
+
     /// For whoever makes the events: what is not said by deltas.
     pub(super) fn message_mut(&mut self) -> &mut AssistantMessage {
         &mut self.message

@@ -51,6 +51,48 @@ fn anthropic_messages_responses() {
 }
 
 #[test]
+fn openai_responses_requests() {
+    requests("openai-responses", &["common", "extra", "native", "surrogates"]);
+}
+
+#[test]
+fn openai_responses_responses() {
+    responses("openai-responses");
+}
+
+#[test]
+fn azure_openai_responses_requests() {
+    requests("azure-openai-responses", &["common", "extra", "native"]);
+}
+
+#[test]
+fn azure_openai_responses_responses() {
+    responses("azure-openai-responses");
+}
+
+#[test]
+#[cfg(feature = "codex")]
+fn openai_codex_responses_requests() {
+    requests("openai-codex-responses", &["common", "native"]);
+}
+
+#[test]
+#[cfg(feature = "codex")]
+fn openai_codex_responses_responses() {
+    responses("openai-codex-responses");
+}
+
+#[test]
+fn google_generative_ai_requests() {
+    requests("google-generative-ai", &["common", "extra", "surrogates"]);
+}
+
+#[test]
+fn google_generative_ai_responses() {
+    responses("google-generative-ai");
+}
+
+#[test]
 fn a_request_that_failed_is_sent_again_as_the_policy_says() {
     check("provider_sequences", "http_retry", provider_sequences::run);
 }
@@ -62,7 +104,7 @@ fn anthropic_threads_send_only_what_is_new() {
 
 #[test]
 fn an_answer_does_not_depend_on_where_its_bytes_are_cut() {
-    for wire in ["openai-completions", "anthropic-messages"] {
+    for wire in ["openai-completions", "anthropic-messages", "openai-responses", "google-generative-ai"] {
         for case in vectors::load(&path("provider_responses", wire)).unwrap() {
             let cut = provider_responses::cut_that_matters(&case.input);
             assert_eq!(cut, None, "{wire}: {}", case.name);

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use pi_ai::Secret;
 
 use super::flags::{self, Action};
+use crate::workspace::local::Network;
 
 /// What the command line says.
 #[derive(Clone, Debug, Default)]
@@ -46,6 +47,8 @@ pub struct Arguments {
     pub exclude_tools: Vec<String>,
     /// `--no-tools`, `--no-builtin-tools`.
     pub tool_defaults: ToolDefaults,
+    /// `--sandbox`, `--sandbox-network`.
+    pub sandbox: Option<Network>,
     /// `--system-prompt`.
     pub system_prompt: Option<String>,
     /// `--append-system-prompt`.
@@ -331,6 +334,13 @@ mod tests {
         let arguments = parse(&["-p", "@a.txt", "--mode", "json", "do it"]).unwrap();
         assert!(arguments.print);
         assert_eq!((arguments.files, arguments.messages), (vec!["a.txt".into()], vec!["do it".into()]));
+    }
+
+    #[test]
+    fn a_sandbox_keeps_the_network_out_unless_it_is_let_in() {
+        assert_eq!(parse(&["hi"]).unwrap().sandbox, None);
+        assert_eq!(parse(&["--sandbox", "hi"]).unwrap().sandbox, Some(Network::Denied));
+        assert_eq!(parse(&["--sandbox-network", "--sandbox"]).unwrap().sandbox, Some(Network::Allowed));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The one table of command-line flags: the parser, the help and the suggestions all read it.
 
+use crate::workspace::local::Network;
+
 use super::arguments::{Arguments, InvalidValue, OutputMode, SessionChoice, ToolDefaults, TrustChoice};
 
 /// One flag.
@@ -257,6 +259,22 @@ pub static FLAGS: &[Flag] = &[
         }),
         group: Group::Tools,
         help: "None of the built-in tools",
+    },
+    Flag {
+        long: "sandbox",
+        short: None,
+        action: Switch(|arguments| {
+            arguments.sandbox.get_or_insert_default();
+        }),
+        group: Group::Tools,
+        help: "Write only below the working folder, no network for commands (Linux)",
+    },
+    Flag {
+        long: "sandbox-network",
+        short: None,
+        action: Switch(|arguments| arguments.sandbox = Some(Network::Allowed)),
+        group: Group::Tools,
+        help: "The same, with the network for commands",
     },
     Flag {
         long: "system-prompt",

@@ -137,6 +137,9 @@ async fn run(arguments: Arguments, host: Host, output: Output) -> Result<u8, Fai
             options.stream_fn(GuideModel::default()).stand_in_model(GuideModel::model())
         }
     };
+    if let Some(network) = arguments.sandbox {
+        options = options.sandbox(network);
+    }
     let session = create_agent_session(options).await?;
     if let Some(name) = &arguments.name {
         session.set_name(name).await?;

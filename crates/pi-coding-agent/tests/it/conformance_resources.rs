@@ -32,3 +32,28 @@ fn sections_of_the_prompt() {
 fn changes_between_two_prompts() {
     check("system_prompt_diff");
 }
+
+#[test]
+fn arguments_of_commands() {
+    check("command_args");
+}
+
+#[test]
+fn arguments_in_templates() {
+    check("substitute_args");
+}
+
+#[test]
+fn templates_that_commands_stand_for() {
+    check("expand_template");
+}
+
+#[test]
+fn templates_in_a_folder() {
+    check("load_templates");
+}
+
+#[test]
+fn skills_in_a_folder() {
+    check("skills");
+}

@@ -126,6 +126,11 @@ pub(super) fn outcome(model: &Model, mut answer: MessageBuilder) -> Value {
         fields.shift_remove("timestamp");
         fields.shift_remove("durationMs");
         fields.insert("role".into(), "assistant".into());
+        for diagnostic in fields.get_mut("diagnostics").and_then(Value::as_array_mut).into_iter().flatten() {
+            if let Value::Object(diagnostic) = diagnostic {
+                diagnostic.shift_remove("timestamp");
+            }
+        }
     }
     json!({ "events": events, "final": message })
 }

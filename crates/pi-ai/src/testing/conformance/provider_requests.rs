@@ -26,6 +26,13 @@ pub(super) fn shown(request: &HttpRequest) -> Value {
             headers.insert(name.clone(), value.as_str().into());
         }
     }
-    let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
+    #[cfg(feature = "codex")]
+    let body = match headers.contains_key("content-encoding") {
+        true => zstd::decode_all(&request.body[..]).unwrap_or_default(),
+        false => request.body.clone(),
+    };
+    #[cfg(not(feature = "codex"))]
+    let body = &request.body;
+    let body: Value = serde_json::from_slice(&body).unwrap_or_default();
     json!({ "method": "POST", "url": request.url, "headers": headers, "body": body })
 }

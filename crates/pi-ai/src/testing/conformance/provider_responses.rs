@@ -40,9 +40,10 @@ pub fn cut_that_matters(input: &Value) -> Option<usize> {
     if response.decode(&call, &body.chunks(1).collect::<Vec<_>>()) != whole {
         return Some(0);
     }
-    (1..body.len().min(SHORT)).filter(|_| body.len() <= SHORT).find(|cut| {
+    let message = response.answer(&call, &[body]).into_message();
+    (1..body.len()).filter(|_| body.len() <= SHORT).find(|cut| {
         let (before, after) = body.split_at(*cut);
-        response.decode(&call, &[before, after]) != whole
+        response.answer(&call, &[before, after]).into_message() != message
     })
 }
 
@@ -95,6 +96,10 @@ impl Response {
     }
 
     fn decode(&self, call: &Call, pieces: &[&[u8]]) -> Value {
+        outcome(&call.model, self.answer(call, pieces))
+    }
+
+    fn answer(&self, call: &Call, pieces: &[&[u8]]) -> MessageBuilder {
         let mut answer = MessageBuilder::new(&call.model, NOW);
         if self.is_success() {
             answer.start();
@@ -112,6 +117,6 @@ impl Response {
         } else {
             answer.fail(self.error(call));
         }
-        outcome(&call.model, answer)
+        answer
     }
 }

@@ -140,8 +140,12 @@ impl Desk<'_> {
             .lines()
             .map(str::trim_end)
             .filter(|line| !line.is_empty() && !line.starts_with('[') && *line != "(empty directory)");
+        // Links, pipes and sockets may carry a mark of their own.
         Ok(names
-            .map(|name| Entry { name: name.trim_end_matches('/').to_owned(), is_folder: name.ends_with('/') })
+            .map(|name| Entry {
+                name: name.trim_end_matches(['/', '@', '|', '=']).to_owned(),
+                is_folder: name.ends_with('/'),
+            })
             .collect())
     }
 

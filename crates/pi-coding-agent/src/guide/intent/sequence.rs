@@ -5,7 +5,7 @@ use crate::guide::utterance::{TokenKind, Utterance};
 
 /// What a person means, or `None` when the rules do not know.
 pub(in crate::guide) fn understand(text: &str, earlier: Option<&Earlier>) -> Option<Intent> {
-    if text.contains("<conversation>") {
+    if text.trim_start().starts_with("<conversation>") {
         return Some(Intent::Summarize);
     }
     let said = Utterance::parse(text);

@@ -11,6 +11,7 @@ mod parts;
 mod project;
 mod read;
 mod replace;
+mod summary;
 mod talk;
 mod tests;
 mod text;
@@ -56,7 +57,7 @@ pub(super) fn perform(intent: &Intent, desk: &mut Desk<'_>) -> Ask<String> {
         Intent::HowTo(what) => project::how_to(desk, *what),
         Intent::Fact { key } => project::fact(desk, key),
         Intent::Largest => project::largest(desk),
-        Intent::Summarize => Ok(talk::summary(desk)),
+        Intent::Summarize => Ok(summary::summarize(&desk.conversation.request)),
         Intent::Several(all) => several(all, desk),
         Intent::Missing { what, request } => Ok(missing(*what, request)),
     }

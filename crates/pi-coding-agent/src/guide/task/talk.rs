@@ -47,27 +47,3 @@ pub(in crate::guide) fn not_understood(desk: &Desk<'_>) -> String {
         abilities()
     )
 }
-
-/// A summary of a conversation that is handed over as text: the requests and the files that they named.
-pub(super) fn summary(desk: &Desk<'_>) -> String {
-    let text = desk.conversation.request.split("<conversation>").nth(1).unwrap_or(&desk.conversation.request);
-    let text = text.split("</conversation>").next().unwrap_or(text);
-    let requests: Vec<String> = text
-        .lines()
-        .filter_map(|line| line.trim().strip_prefix("[User]:"))
-        .map(|request| super::text::shorten(request.trim(), 200))
-        .filter(|request| !request.is_empty())
-        .collect();
-    let mut files: Vec<String> = text
-        .split_whitespace()
-        .map(|word| word.trim_matches(['"', '\'', '`', ',', ';', ':', '(', ')', '.', '[', ']', '{', '}']))
-        .filter(|word| crate::guide::utterance::looks_like_path(word) && crate::guide::utterance::has_extension(word))
-        .map(code)
-        .collect();
-    let mut seen = std::collections::HashSet::new();
-    files.retain(|file| seen.insert(file.clone()));
-    files.truncate(30);
-    let requests = if requests.is_empty() { "- (none is recorded)".to_owned() } else { list(&requests, 40) };
-    let files = if files.is_empty() { "- (none)".to_owned() } else { list(&files, 30) };
-    format!("## Requests so far\n\n{requests}\n\n## Files that came up\n\n{files}")
-}

@@ -3,7 +3,6 @@
 //! [`SettingsManager`] holds the layers; [`SettingsManager::settings`] gives the effective values as types. The files
 //! keep what the program does not know: keys, comments, order.
 
-mod document;
 mod error;
 mod merge;
 mod migrate;
@@ -24,17 +23,19 @@ pub use tools::{DEFAULT_TOOLS, apply_tool_modifiers, check_tool_list, is_tool_mo
 pub use values::{
     BranchSummary, CacheWarming, Capability, Codemode, Compaction, CompactionSettings, DefaultTrust,
     DoubleEscapeAction, ExitOutput, ImageProtocol, Images, Interface, InvalidSetting, Mermaid, QueueMode,
-    ResourceEntries, ResourceLists, Retry, Scrollbar, Settings, ShareDestination, StartupOutput, Transport, TreeFilter,
-    TuiMode, WheelLines,
+    ResourceEntries, ResourceLists, Retry, SandboxMode, Scrollbar, Settings, ShareDestination, StartupOutput,
+    Transport, TreeFilter, TuiMode, WheelLines,
 };
 
 use self::{
-    document::Change,
     merge::merge,
     reader::{Layers, ValueProblem},
     store::Layer,
 };
-use crate::resources::{Diagnostic, Locations, ProjectTrust};
+use crate::resources::{
+    Diagnostic, Locations, ProjectTrust,
+    document::{self, Change},
+};
 
 /// Which file a setting is written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -6,8 +6,9 @@ use indexmap::IndexMap;
 use pi_ai::ThinkingLevel;
 use serde_json::{Map, Value};
 
+use crate::resources::document::kind_of;
+
 use super::{
-    document::kind_of,
     tools::resolve_default_tools,
     values::{
         BranchSummary, Capability, Codemode, Compaction, ImageProtocol, Images, Interface, ResourceEntries,
@@ -65,6 +66,7 @@ pub(crate) fn read(layers: Layers<'_>) -> (Settings, Vec<ValueProblem>) {
         cache_warming: global.choice(p, "cacheWarming"),
         shell_path: all.text(p, "shellPath"),
         shell_command_prefix: all.text(p, "shellCommandPrefix"),
+        sandbox: global.choice(p, "sandbox"),
         npm_command: all.texts(p, "npmCommand"),
         self_update_command: global.texts(p, "selfUpdateCommand"),
         images: images(all.inner(p, "images"), p),

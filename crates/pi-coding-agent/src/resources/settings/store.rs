@@ -8,12 +8,12 @@ use std::{
 
 use serde_json::{Map, Value};
 
-use super::{
+use super::{error::SettingsError, migrate::migrate};
+use crate::resources::{
+    atomic_file,
     document::{self, Change},
-    error::SettingsError,
-    migrate::migrate,
+    file_lock::FileLock,
 };
-use crate::resources::{atomic_file, file_lock::FileLock};
 
 /// What one layer says.
 #[derive(Clone, Debug, Default)]

@@ -68,6 +68,15 @@ choices! {
         /// No.
         Never = "never",
     }
+    /// Whether commands and file tools are kept in a sandbox.
+    SandboxMode {
+        /// They are not.
+        #[default] Off = "off",
+        /// They are, and commands do not reach the network.
+        On = "on",
+        /// They are, and commands reach the network.
+        Network = "network",
+    }
     /// How answers are streamed, where a provider offers several ways.
     Transport {
         /// The provider's best.
@@ -227,6 +236,8 @@ pub struct Settings {
     pub shell_path: Option<String>,
     /// Goes before every command of the bash tool.
     pub shell_command_prefix: Option<String>,
+    /// Whether commands and file tools are kept in a sandbox. Global only: a project must not loosen it.
+    pub sandbox: SandboxMode,
     /// The command that runs npm, with its arguments.
     pub npm_command: Option<Vec<String>>,
     /// The command that updates the program, with its arguments. Global only.

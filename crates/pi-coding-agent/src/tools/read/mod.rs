@@ -20,6 +20,9 @@ use super::paths::{self, PathError};
 use super::truncate::{MAX_BYTES, TruncatedBy, Truncation, format_size};
 use crate::workspace::{OpenedFile, Workspace};
 
+/// Largest image that is decoded: a larger file is no picture that a model could be shown.
+const LARGEST_IMAGE: u64 = 64 * 1024 * 1024;
+
 /// Bytes that are read at once.
 const CHUNK: usize = 256 * 1024;
 
@@ -121,6 +124,7 @@ pub async fn read_file(
             Err(reading.binary("an empty file and no image", &file))
         }
         Content::Text(encoding) => reading.text(file, encoding).await.map(ReadOutcome::Text),
+        Content::Image(_) if file.file.len > LARGEST_IMAGE => Err(reading.binary("an image that is too large", &file)),
         Content::Image(image) => {
             let bytes = reading.all_bytes(file).await?;
             Ok(ReadOutcome::Image(image::prepare(bytes, image, images).await))

@@ -6,7 +6,7 @@ mod sandbox;
 mod search;
 mod shell;
 #[cfg(not(unix))]
-#[path = "portable.rs"]
+#[path = "portable/mod.rs"]
 mod system;
 #[cfg(unix)]
 #[path = "unix/mod.rs"]

@@ -7,4 +7,5 @@ mod guide;
 mod output;
 mod program;
 mod providers;
+mod sandbox;
 mod sessions;

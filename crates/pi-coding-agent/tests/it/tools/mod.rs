@@ -4,6 +4,7 @@
 
 mod bash;
 mod edit;
+mod elsewhere;
 mod files;
 mod sandbox;
 mod search;

@@ -5,8 +5,11 @@
 
 use std::os::unix::fs::symlink;
 
+use pi_coding_agent::host::Host;
+use pi_coding_agent::sdk::{SessionOptions, create_agent_session};
 use pi_coding_agent::tools::builtin::BuiltinTool::{Bash, Edit, Read, Write};
 use pi_coding_agent::workspace::local::{Network, Sandbox};
+use pi_coding_agent::workspace::memory::memory_workspace;
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -151,4 +154,20 @@ async fn this_process_stays_free() {
     sandboxed.tries("true").await;
     std::fs::write(sandboxed.outside.path().join("file"), "changed by the host\n").unwrap();
     std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+}
+
+#[tokio::test]
+async fn a_sandbox_and_a_workspace_of_the_application_exclude_each_other() {
+    let folder = TempDir::new().unwrap();
+    let host = Host {
+        cwd: folder.path().to_owned(),
+        home: None,
+        agent_dir: folder.path().join("agent"),
+        temp_dir: folder.path().to_owned(),
+        variables: [].into(),
+    };
+    let workspace = memory_workspace("/p", [("/p/a", "")]);
+    let options = SessionOptions::default().host(host).workspace(workspace).sandbox(Network::Denied);
+    let error = create_agent_session(options).await.err().unwrap();
+    assert!(error.to_string().contains("workspace of its own"), "{error}");
 }

@@ -2,13 +2,14 @@
 
 use serde_json::Value;
 
-use super::{Part, Parts, glob::glob_matches, manifest_text};
+use super::{Part, Parts, manifest_text};
 use crate::guide::{
     desk::{Ask, Desk, Settle},
     intent::PartKind,
     language::{Language, file_documentation, first_paragraph, toml},
     task::overview::join,
 };
+use crate::resources::glob::Glob;
 
 /// The crates that the manifest in a folder names, or the one crate there with its modules.
 pub(super) fn parts(desk: &mut Desk<'_>, folder: &str, kind: PartKind) -> Ask<Parts> {
@@ -66,7 +67,7 @@ fn member_folders(desk: &mut Desk<'_>, folder: &str, root: &Value) -> Ask<Vec<St
             folders.push(join(folder, pattern));
             continue;
         }
-        let inside = manifests.iter().filter(|path| glob_matches(pattern, path));
+        let inside = manifests.iter().filter(|path| Glob::new(pattern).matches(path));
         folders.extend(inside.map(|path| join(folder, path)));
     }
     for table in ["dependencies", "dev-dependencies", "build-dependencies"] {

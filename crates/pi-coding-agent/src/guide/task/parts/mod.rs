@@ -1,7 +1,6 @@
 //! The parts of a project: the crates of a workspace, the packages and modules of a Python folder, and the like.
 
 mod cargo;
-mod glob;
 mod go;
 mod node;
 mod other;

@@ -2,12 +2,13 @@
 
 use serde_json::Value;
 
-use super::{Part, Parts, documented, glob::glob_matches, manifest_text};
+use super::{Part, Parts, documented, manifest_text};
 use crate::guide::{
     desk::{Ask, Desk},
     language::{Language, first_paragraph},
     task::overview::join,
 };
+use crate::resources::glob::Glob;
 
 pub(super) fn parts(desk: &mut Desk<'_>, folder: &str) -> Ask<Parts> {
     let text = desk.read(&join(folder, "package.json"))?.text;
@@ -27,7 +28,7 @@ pub(super) fn parts(desk: &mut Desk<'_>, folder: &str) -> Ask<Parts> {
     let fits = |path: &str| {
         patterns.iter().filter(|pattern| !pattern.starts_with('!')).any(|pattern| {
             let pattern = pattern.trim_start_matches("./").trim_end_matches('/');
-            glob_matches(pattern, path)
+            Glob::new(pattern).matches(path)
         })
     };
     let packages: Vec<String> = inside

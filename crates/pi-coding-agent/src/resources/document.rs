@@ -1,4 +1,5 @@
-//! A settings file as a JSON document with comments: read, found in, and edited without touching the rest.
+//! JSON documents with comments, as people write settings and themes: read, found in, and edited without touching the
+//! rest.
 
 use jsonc_parser::{
     ParseOptions,
@@ -12,7 +13,7 @@ use serde_json::{Map, Value};
 /// The keys that lead to a value, from the outermost.
 pub(crate) type KeyPath<'a> = &'a [&'a str];
 
-/// Why a text is not a settings document.
+/// Why a text is not a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SyntaxProblem {
     pub(crate) line: usize,

@@ -1,25 +1,6 @@
-//! Skills: instructions for a kind of task, read by the model when the task comes up.
+//! What the model is told about skills.
 
-use std::path::PathBuf;
-
-use serde::{Deserialize, Serialize};
-
-/// A skill: what it is for and where its instructions are.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Skill {
-    /// Its name, for `/skill:name`.
-    pub name: String,
-    /// When it is useful.
-    pub description: String,
-    /// The file with its instructions.
-    pub file_path: PathBuf,
-    /// Its folder; paths in the instructions are relative to it.
-    pub base_dir: PathBuf,
-    /// Whether only people may call it up.
-    #[serde(default)]
-    pub disable_model_invocation: bool,
-}
+use super::Skill;
 
 /// With which tool the model reads a skill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

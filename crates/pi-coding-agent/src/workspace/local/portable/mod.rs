@@ -1,6 +1,8 @@
 //! Files of a system without Unix's directory handles: paths are resolved, checked, and then used. Between
 //! the check and the use another process could swap in a link; `docs/security.md` says so.
 
+mod processes;
+
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -9,6 +11,8 @@ use bytes::Bytes;
 
 use super::{Access, Confinement, ReadScope};
 use crate::workspace::{Entry, EntryKind, FileKind, Metadata};
+
+pub use processes::LocalProcesses;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Intent {

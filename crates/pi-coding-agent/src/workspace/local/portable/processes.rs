@@ -1,0 +1,145 @@
+//! Running commands on a system without Unix's sessions: on Windows in a job object, which ends whole.
+
+use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::{Bytes, BytesMut};
+#[cfg(windows)]
+use process_wrap::tokio::JobObject;
+use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop};
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use crate::workspace::local::ProcessOptions;
+use crate::workspace::local::shell::{command_environment, find_shell};
+use crate::workspace::{ProcessEnd, ProcessError, ProcessOutcome, Processes, ShellCommand, ShellExit};
+
+/// Silence after which what a background process may still write is not waited for.
+const IDLE_AFTER_EXIT: Duration = Duration::from_millis(100);
+/// Longest wait for such output, however busy the process is.
+const DRAIN_AFTER_EXIT: Duration = Duration::from_secs(2);
+/// Bytes read at once.
+const CHUNK: usize = 64 * 1024;
+
+/// Commands on this machine.
+#[derive(Debug)]
+pub struct LocalProcesses {
+    options: ProcessOptions,
+}
+
+impl LocalProcesses {
+    /// Commands with these options.
+    #[must_use]
+    pub fn new(options: ProcessOptions) -> Self {
+        Self { options }
+    }
+
+    fn spawn(&self, command: &ShellCommand) -> Result<Box<dyn ChildWrapper>, ProcessError> {
+        let shell = find_shell(self.options.shell.as_deref(), &self.options.environment)?;
+        let environment =
+            command_environment(&self.options.environment, self.options.bin_dir.as_deref(), &command.variables);
+        let mut wrap = CommandWrap::with_new(shell, |process| {
+            process
+                .args(["-c", &command.script])
+                .current_dir(&command.cwd)
+                .env_clear()
+                .envs(environment)
+                .stdin(Stdio::null())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped());
+        });
+        #[cfg(windows)]
+        wrap.wrap(JobObject);
+        wrap.wrap(KillOnDrop);
+        wrap.spawn().map_err(ProcessError::Start)
+    }
+}
+
+#[async_trait]
+impl Processes for LocalProcesses {
+    async fn run(
+        &self,
+        command: ShellCommand,
+        output: mpsc::Sender<Bytes>,
+        cancel: CancellationToken,
+    ) -> Result<ProcessEnd, ProcessError> {
+        if !tokio::fs::metadata(&command.cwd).await.is_ok_and(|metadata| metadata.is_dir()) {
+            return Err(ProcessError::MissingDirectory(command.cwd));
+        }
+        if let Some(sandbox) = &self.options.sandbox {
+            sandbox.enter()?;
+        }
+        let deadline = command.timeout.map(|timeout| Instant::now() + timeout);
+        let mut child = self.spawn(&command)?;
+        let mut readers = JoinSet::new();
+        let pieces = Arc::new(AtomicU64::new(0));
+        if let Some(stdout) = child.stdout().take() {
+            readers.spawn(forward(stdout, output.clone(), Arc::clone(&pieces)));
+        }
+        if let Some(stderr) = child.stderr().take() {
+            readers.spawn(forward(stderr, output, Arc::clone(&pieces)));
+        }
+        let outcome = tokio::select! {
+            biased;
+            () = cancel.cancelled() => ProcessOutcome::Aborted,
+            () = until(deadline) => ProcessOutcome::TimedOut,
+            // The shell itself, not all that it started.
+            status = child.inner_mut().wait() => {
+                let code = status.map_err(ProcessError::Start)?.code().unwrap_or(1);
+                ProcessOutcome::Exited(ShellExit::Code(code))
+            }
+        };
+        if !matches!(outcome, ProcessOutcome::Exited(_)) {
+            // The whole job; what was ended already does not matter.
+            let _ = child.start_kill();
+        }
+        let _ = tokio::time::timeout(DRAIN_AFTER_EXIT, drain(&mut readers, &pieces)).await;
+        Ok(ProcessEnd { outcome, survivors: Vec::new() })
+    }
+}
+
+async fn until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn forward(mut pipe: impl AsyncRead + Unpin, output: mpsc::Sender<Bytes>, pieces: Arc<AtomicU64>) {
+    let mut buffer = BytesMut::new();
+    loop {
+        buffer.reserve(CHUNK);
+        match pipe.read_buf(&mut buffer).await {
+            Ok(0) | Err(_) => return,
+            // A receiver that is gone wants no more; the pipe is emptied all the same.
+            Ok(_) => {
+                let _ = output.send(buffer.split().freeze()).await;
+                pieces.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// Waits for both pipes to end, or for nothing to come any more.
+async fn drain(readers: &mut JoinSet<()>, pieces: &AtomicU64) {
+    let mut seen = pieces.load(Ordering::Relaxed);
+    loop {
+        match tokio::time::timeout(IDLE_AFTER_EXIT, readers.join_next()).await {
+            Ok(Some(_)) => {}
+            Ok(None) => return,
+            Err(_) => {
+                let now = pieces.load(Ordering::Relaxed);
+                if now == seen {
+                    return;
+                }
+                seen = now;
+            }
+        }
+    }
+}
