@@ -9,7 +9,7 @@ use serde::{
     Deserialize, Deserializer,
     de::{self, MapAccess, SeqAccess, Visitor},
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::{
     error::{ErrorKind, ProviderError},
@@ -101,6 +101,18 @@ impl<T> Default for List<T> {
     fn default() -> Self {
         Self(Vec::new())
     }
+}
+
+/// A piece of the text of a call's arguments, or the arguments themselves.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Arguments<'a> {
+    /// Neither.
+    #[default]
+    None,
+    /// A piece of text.
+    Text(Text<'a>),
+    /// All of them, as an object.
+    Whole(Map<String, Value>),
 }
 
 /// An object, or nothing.
@@ -284,6 +296,31 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
             ignore_other_types!(@list);
         }
         deserializer.deserialize_any(AnyObject(std::marker::PhantomData))
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Arguments<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct TextOrWhole<'a>(std::marker::PhantomData<&'a ()>);
+        impl<'de: 'a, 'a> Visitor<'de> for TextOrWhole<'a> {
+            type Value = Arguments<'a>;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("arguments")
+            }
+            fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<Arguments<'a>, E> {
+                Ok(Arguments::Text(Text::borrowed(text)))
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Arguments<'a>, E> {
+                Ok(Arguments::Text(Text::owned(text.to_owned())))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, object: A) -> Result<Arguments<'a>, A::Error> {
+                Map::deserialize(de::value::MapAccessDeserializer::new(object)).map(Arguments::Whole)
+            }
+            ignore_other_types!(@scalars);
+            ignore_other_types!(@numbers);
+            ignore_other_types!(@list);
+        }
+        deserializer.deserialize_any(TextOrWhole(std::marker::PhantomData))
     }
 }
 

@@ -22,6 +22,7 @@ pub mod google_vertex;
 pub mod headers;
 mod ids;
 mod json_text;
+pub mod mistral_conversations;
 #[cfg(feature = "codex")]
 pub mod openai_codex_responses;
 pub mod openai_completions;
@@ -267,6 +268,7 @@ impl BuiltinWires {
             openai_codex_responses::OpenAiCodexResponses::ID => Arc::new(openai_codex_responses::OpenAiCodexResponses),
             #[cfg(not(feature = "codex"))]
             "openai-codex-responses" => return Err(feature_off(id, "codex")),
+            mistral_conversations::MistralConversations::ID => Arc::new(mistral_conversations::MistralConversations),
             google_generative_ai::GoogleGenerativeAi::ID => Arc::new(google_generative_ai::GoogleGenerativeAi),
             #[cfg(feature = "vertex")]
             google_vertex::GoogleVertex::ID => Arc::new(google_vertex::GoogleVertex),

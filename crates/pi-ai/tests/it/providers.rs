@@ -93,6 +93,16 @@ fn google_generative_ai_responses() {
 }
 
 #[test]
+fn mistral_conversations_requests() {
+    requests("mistral-conversations", &["common", "extra", "native", "surrogates"]);
+}
+
+#[test]
+fn mistral_conversations_responses() {
+    responses("mistral-conversations");
+}
+
+#[test]
 fn a_request_that_failed_is_sent_again_as_the_policy_says() {
     check("provider_sequences", "http_retry", provider_sequences::run);
 }
@@ -104,7 +114,13 @@ fn anthropic_threads_send_only_what_is_new() {
 
 #[test]
 fn an_answer_does_not_depend_on_where_its_bytes_are_cut() {
-    for wire in ["openai-completions", "anthropic-messages", "openai-responses", "google-generative-ai"] {
+    for wire in [
+        "openai-completions",
+        "anthropic-messages",
+        "openai-responses",
+        "google-generative-ai",
+        "mistral-conversations",
+    ] {
         for case in vectors::load(&path("provider_responses", wire)).unwrap() {
             let cut = provider_responses::cut_that_matters(&case.input);
             assert_eq!(cut, None, "{wire}: {}", case.name);

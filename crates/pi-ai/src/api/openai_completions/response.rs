@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use indexmap::IndexMap;
 use serde::{
     Deserialize, Deserializer,
-    de::{MapAccess, SeqAccess, Visitor},
+    de::{SeqAccess, Visitor},
 };
 use serde_json::{Map, Value};
 
@@ -15,7 +15,7 @@ use crate::{
         Decoder, EncodeRequest, Flow, Frame,
         billing::Billing,
         constraint::{self, GrammarInput},
-        decode::{self, Count, Index, List, Object, Scratch, Text},
+        decode::{self, Arguments, Count, Index, List, Object, Scratch, Text},
         errors,
         headers::is_openrouter,
     },
@@ -87,15 +87,6 @@ struct CustomDelta<'a> {
     #[serde(borrow)]
     name: Text<'a>,
     input: Text<'a>,
-}
-
-/// A piece of the arguments' text, or the arguments themselves.
-#[derive(Debug, Default)]
-enum Arguments<'a> {
-    #[default]
-    None,
-    Text(Text<'a>),
-    Whole(Map<String, Value>),
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -542,29 +533,4 @@ fn first_choice<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Op
         decode::ignore_other_types!(@object);
     }
     deserializer.deserialize_any(Choices(std::marker::PhantomData))
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for Arguments<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct TextOrWhole<'a>(std::marker::PhantomData<&'a ()>);
-        impl<'de: 'a, 'a> Visitor<'de> for TextOrWhole<'a> {
-            type Value = Arguments<'a>;
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("arguments")
-            }
-            fn visit_borrowed_str<E: serde::de::Error>(self, text: &'de str) -> Result<Arguments<'a>, E> {
-                Ok(Arguments::Text(Text::borrowed(text)))
-            }
-            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Arguments<'a>, E> {
-                Ok(Arguments::Text(Text::owned(text.to_owned())))
-            }
-            fn visit_map<A: MapAccess<'de>>(self, object: A) -> Result<Arguments<'a>, A::Error> {
-                Map::deserialize(serde::de::value::MapAccessDeserializer::new(object)).map(Arguments::Whole)
-            }
-            decode::ignore_other_types!(@scalars);
-            decode::ignore_other_types!(@numbers);
-            decode::ignore_other_types!(@list);
-        }
-        deserializer.deserialize_any(TextOrWhole(std::marker::PhantomData))
-    }
 }
