@@ -28,10 +28,16 @@ use pi_ai::{
 };
 
 use crate::{
-    agent_session::{AgentSession, AgentSessionError, Parts, Recorded, Selection, SessionTool, WeakAgentSession},
+    agent_session::{
+        AgentSession, AgentSessionError, Parts, PromptSource, Recorded, Selection, SessionResources, SessionTool,
+        WeakAgentSession,
+    },
     guide::GuideModel,
     host::Host,
-    resources::{ProjectTrust, SandboxMode, Settings, SettingsManager, SystemPromptOptions, load_context_files},
+    resources::{
+        DefaultResourceLoader, ProjectTrust, ResourceLoader, ResourceLoaderOptions, SandboxMode, Settings,
+        SettingsManager, SystemPromptOptions,
+    },
     session::{NewSession, SessionEnvironment, SessionError, SessionFolder, SessionManager},
     tool_selection::{ToolOrigin, ToolSelection},
     tools::{
@@ -62,6 +68,7 @@ pub struct SessionOptions {
     workspace: Option<Workspace>,
     sandbox: Option<Network>,
     prompt: Option<SystemPromptOptions>,
+    resources: Option<Arc<dyn ResourceLoader>>,
     clock: Option<Arc<dyn Clock>>,
     ids: Option<Arc<dyn IdSource>>,
 }
@@ -169,7 +176,15 @@ impl SessionOptions {
         self
     }
 
-    /// What the system prompt is made of. Default: the usual sections with the context files of the working folder.
+    /// Where skills, prompt templates and instructions come from. Whoever makes a loader also has it load. Default: the
+    /// user's files, and the project's when it is trusted.
+    #[must_use]
+    pub fn resource_loader(mut self, loader: impl ResourceLoader) -> Self {
+        self.resources = Some(Arc::new(loader));
+        self
+    }
+
+    /// What the system prompt is made of. Default: the usual sections with what the resources add.
     #[must_use]
     pub fn system_prompt(mut self, prompt: SystemPromptOptions) -> Self {
         self.prompt = Some(prompt);
@@ -258,14 +273,20 @@ pub async fn create_agent_session(options: SessionOptions) -> Result<AgentSessio
         }
         None => Selection::default(),
     };
-    let prompt = match options.prompt {
-        Some(prompt) => prompt,
-        None => SystemPromptOptions {
-            cwd: host.cwd.clone(),
-            context_files: load_context_files(&locations, trust).files,
-            ..SystemPromptOptions::default()
-        },
+    let loader = match options.resources {
+        Some(loader) => loader,
+        None => {
+            let options = ResourceLoaderOptions::new(locations, (*settings).clone());
+            Arc::new(DefaultResourceLoader::open(options).await)
+        }
     };
+    let (prompt, source) = match options.prompt {
+        Some(prompt) => (prompt, PromptSource::Application),
+        None => {
+            (SystemPromptOptions { cwd: host.cwd.clone(), ..SystemPromptOptions::default() }, PromptSource::Resources)
+        }
+    };
+    let resources = SessionResources { loader, prompt: source };
     let facts = FactsSlot::default();
     let workspace = match (options.workspace, options.sandbox) {
         (Some(workspace), None) => workspace,
@@ -287,6 +308,7 @@ pub async fn create_agent_session(options: SessionOptions) -> Result<AgentSessio
         manager,
         stream,
         settings,
+        resources,
         workspace,
         clock,
         selection,

@@ -3,7 +3,7 @@
 use pi_ai::Content;
 use serde_json::Value;
 
-use super::{AgentSession, AgentSessionError, SessionRun};
+use super::{AgentSession, AgentSessionError, SessionRun, prompt::Opening};
 use crate::{
     messages::{CodingMessage, CustomContent},
     session::CustomMessageEntry,
@@ -43,7 +43,7 @@ impl AgentSession {
             details: message.details,
             timestamp: self.inner.clock.now(),
         });
-        self.start(vec![message.into()])
+        self.start(Opening::Messages(vec![message.into()]))
     }
 
     /// Says something on the application's behalf; the model sees it with the next prompt.

@@ -2,7 +2,7 @@
 
 use crate::{
     compaction::{NothingToCompact, SummaryError},
-    resources::{InvalidSectionName, InvalidSetting},
+    resources::{InvalidSectionName, InvalidSetting, SkillCommandError},
     session::SessionError,
     workspace::ProcessError,
 };
@@ -50,6 +50,9 @@ pub enum AgentSessionError {
     /// A setting has an impossible value.
     #[error(transparent)]
     Setting(#[from] InvalidSetting),
+    /// A skill that was called up cannot be read.
+    #[error(transparent)]
+    Skill(SkillCommandError),
     /// An extension stopped it.
     #[error("an extension cancelled it")]
     Cancelled,

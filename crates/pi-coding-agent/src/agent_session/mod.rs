@@ -16,6 +16,7 @@ mod navigate;
 mod prompt;
 mod queue;
 mod record;
+mod resources;
 mod retry;
 mod system_prompt;
 mod tools;
@@ -65,6 +66,7 @@ pub(crate) struct Inner {
     manager: SessionManager,
     stream: Arc<dyn StreamFn>,
     settings: Arc<SettingsManager>,
+    resources: SessionResources,
     workspace: Workspace,
     tool_selection: ToolSelection,
     clock: Arc<dyn Clock>,
@@ -103,6 +105,7 @@ pub(crate) struct Parts {
     pub(crate) manager: SessionManager,
     pub(crate) stream: Arc<dyn StreamFn>,
     pub(crate) settings: Arc<SettingsManager>,
+    pub(crate) resources: SessionResources,
     pub(crate) workspace: Workspace,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) selection: model::Selection,
@@ -112,11 +115,23 @@ pub(crate) struct Parts {
 }
 
 pub(crate) use model::{Recorded, Selection};
+pub(crate) use resources::{PromptSource, SessionResources};
 
 impl AgentSession {
     pub(crate) fn new(parts: Parts) -> Self {
-        let Parts { manager, stream, settings, workspace, clock, selection, tools: known, tool_selection, prompt } =
-            parts;
+        let Parts {
+            manager,
+            stream,
+            settings,
+            resources,
+            workspace,
+            clock,
+            selection,
+            tools: known,
+            tool_selection,
+            mut prompt,
+        } = parts;
+        resources.add_to(&mut prompt);
         let mut tools = tools::ToolRegistry::default();
         tools.register(known);
         tools.activate_for(&tool_selection, manager.context().messages.as_slice());
@@ -128,6 +143,7 @@ impl AgentSession {
             manager,
             stream,
             settings,
+            resources,
             workspace,
             tool_selection,
             clock,

@@ -132,29 +132,39 @@ impl AgentSession {
     /// The run's output is [`AgentSessionError::Busy`] while another prompt is answered, and
     /// [`AgentSessionError::NoModel`] when there is nobody to answer.
     pub fn prompt(&self, prompt: impl Into<SessionPrompt>) -> SessionRun {
-        let message = user_message(prompt.into(), self.inner.clock.now());
-        self.start(vec![message])
+        self.start(Opening::Prompt(prompt.into()))
     }
 
     /// Says something while a prompt is answered: after the current turn, or when the run would end.
-    pub async fn queue(&self, prompt: impl Into<SessionPrompt>, delivery: Delivery) {
-        let message = user_message(prompt.into(), self.inner.clock.now());
+    ///
+    /// # Errors
+    /// When it calls up a skill that cannot be read.
+    pub async fn queue(&self, prompt: impl Into<SessionPrompt>, delivery: Delivery) -> Result<(), AgentSessionError> {
+        let prompt = self.inner.expand(prompt.into()).await?;
+        let message = user_message(prompt, self.inner.clock.now());
         self.inner.state().queued.push(delivery, message.clone());
         match delivery {
             Delivery::Steer => self.inner.agent.steer(message),
             Delivery::FollowUp => self.inner.agent.follow_up(message),
         }
         self.inner.tell_queue().await;
+        Ok(())
     }
 
     /// Says something after the current turn and all its tool calls.
-    pub async fn steer(&self, prompt: impl Into<SessionPrompt>) {
-        self.queue(prompt, Delivery::Steer).await;
+    ///
+    /// # Errors
+    /// As [`queue`](Self::queue).
+    pub async fn steer(&self, prompt: impl Into<SessionPrompt>) -> Result<(), AgentSessionError> {
+        self.queue(prompt, Delivery::Steer).await
     }
 
     /// Says something when the run would end.
-    pub async fn follow_up(&self, prompt: impl Into<SessionPrompt>) {
-        self.queue(prompt, Delivery::FollowUp).await;
+    ///
+    /// # Errors
+    /// As [`queue`](Self::queue).
+    pub async fn follow_up(&self, prompt: impl Into<SessionPrompt>) -> Result<(), AgentSessionError> {
+        self.queue(prompt, Delivery::FollowUp).await
     }
 
     /// Takes back what waits, and gives the texts: steering, then follow-up.
@@ -165,7 +175,7 @@ impl AgentSession {
         texts
     }
 
-    pub(super) fn start(&self, messages: Vec<SessionMessage>) -> SessionRun {
+    pub(super) fn start(&self, opening: Opening) -> SessionRun {
         if let Err(error) = self.inner.begin(Activity::Running) {
             return SessionRun::refused(error);
         }
@@ -175,10 +185,18 @@ impl AgentSession {
         let task = tokio::spawn(async move {
             // Ends the activity whatever happens in here.
             let _activity = EndActivity(inner.clone());
-            inner.answer(messages, &running).await
+            inner.answer(opening, &running).await
         });
         SessionRun { state: RunState::Running(task), signal: Some(signal) }
     }
+}
+
+/// What a run begins with.
+pub(super) enum Opening {
+    /// What a person says; it may be a command that stands for a text.
+    Prompt(SessionPrompt),
+    /// Messages as they are.
+    Messages(Vec<SessionMessage>),
 }
 
 /// Makes the session idle when it is dropped.
@@ -212,11 +230,11 @@ impl Inner {
     }
 
     /// Answers: runs the loop, and again as long as something automatic remains.
-    async fn answer(
-        &self,
-        messages: Vec<SessionMessage>,
-        signal: &CancellationToken,
-    ) -> Result<SessionReply, AgentSessionError> {
+    async fn answer(&self, opening: Opening, signal: &CancellationToken) -> Result<SessionReply, AgentSessionError> {
+        let messages = match opening {
+            Opening::Prompt(prompt) => vec![user_message(self.expand(prompt).await?, self.clock.now())],
+            Opening::Messages(messages) => messages,
+        };
         if self.state().selection.model.is_none() {
             return Err(AgentSessionError::NoModel);
         }

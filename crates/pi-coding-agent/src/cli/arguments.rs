@@ -55,6 +55,18 @@ pub struct Arguments {
     pub append_system_prompt: Vec<String>,
     /// `--no-context-files`.
     pub no_context_files: bool,
+    /// `--skill`.
+    pub skills: Vec<String>,
+    /// `--no-skills`.
+    pub no_skills: bool,
+    /// `--prompt-template`.
+    pub prompt_templates: Vec<String>,
+    /// `--no-prompt-templates`.
+    pub no_prompt_templates: bool,
+    /// `--theme`.
+    pub themes: Vec<String>,
+    /// `--no-themes`.
+    pub no_themes: bool,
     /// `--approve`, `--no-approve`: the last one counts.
     pub trust: Option<TrustChoice>,
     /// `--offline`.

@@ -301,6 +301,57 @@ pub static FLAGS: &[Flag] = &[
         help: "Do not read AGENTS.md and its like",
     },
     Flag {
+        long: "skill",
+        short: None,
+        action: Value("PATH", |arguments, value| {
+            arguments.skills.push(value);
+            Ok(())
+        }),
+        group: Group::Prompt,
+        help: "A skill, or a folder of skills; may be given several times",
+    },
+    Flag {
+        long: "no-skills",
+        short: Some("ns"),
+        action: Switch(|arguments| arguments.no_skills = true),
+        group: Group::Prompt,
+        help: "Only the skills that --skill names",
+    },
+    Flag {
+        long: "prompt-template",
+        short: None,
+        action: Value("PATH", |arguments, value| {
+            arguments.prompt_templates.push(value);
+            Ok(())
+        }),
+        group: Group::Prompt,
+        help: "A prompt template, or a folder of them; may be given several times",
+    },
+    Flag {
+        long: "no-prompt-templates",
+        short: Some("np"),
+        action: Switch(|arguments| arguments.no_prompt_templates = true),
+        group: Group::Prompt,
+        help: "Only the templates that --prompt-template names",
+    },
+    Flag {
+        long: "theme",
+        short: None,
+        action: Value("PATH", |arguments, value| {
+            arguments.themes.push(value);
+            Ok(())
+        }),
+        group: Group::Prompt,
+        help: "A theme, or a folder of themes; may be given several times",
+    },
+    Flag {
+        long: "no-themes",
+        short: None,
+        action: Switch(|arguments| arguments.no_themes = true),
+        group: Group::Prompt,
+        help: "Only the themes that --theme names, and the built-in ones",
+    },
+    Flag {
         long: "approve",
         short: Some("a"),
         action: Switch(|arguments| arguments.trust = Some(TrustChoice::Trust)),

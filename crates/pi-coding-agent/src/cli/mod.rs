@@ -7,6 +7,7 @@ pub mod initial_message;
 pub mod list_models;
 mod model_choice;
 mod output;
+mod resources;
 mod run;
 pub mod session_choice;
 mod signals;

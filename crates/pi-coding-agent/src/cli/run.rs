@@ -3,16 +3,16 @@
 use std::{
     io::{self, IsTerminal},
     process::ExitCode,
-    sync::Arc,
 };
 
 use super::{
-    arguments::{Arguments, OutputMode, ToolDefaults, TrustChoice},
+    arguments::{Arguments, OutputMode, ToolDefaults},
     help,
     initial_message::initial_message,
     list_models,
     model_choice::{Answerer, choose_model},
     output::{Output, say},
+    resources,
     session_choice::choose_session,
     signals::{Ended, Signals},
     stdin,
@@ -22,7 +22,7 @@ use crate::{
     guide::GuideModel,
     host::Host,
     modes::{json, print},
-    resources::{self, Diagnostic, ProjectTrust, SettingsManager, SystemPromptOptions},
+    resources::SettingsManager,
     sdk::{self, SessionOptions, create_agent_session},
     session::SessionEnvironment,
     tool_selection::{ToolBase, ToolList, ToolSelection},
@@ -90,9 +90,8 @@ async fn run(arguments: Arguments, host: Host, output: Output) -> Result<u8, Fai
         return Ok(USAGE);
     }
     let locations = host.locations();
-    let trust = trust_flag(&arguments).unwrap_or(ProjectTrust::Untrusted);
-    let settings = Arc::new(SettingsManager::load(&locations, trust));
-    let mut notices: Vec<String> = settings.diagnostics().iter().map(Diagnostic::to_string).collect();
+    let mut notices = Vec::new();
+    let mut settings = resources::settings_for(&arguments, &locations, &mut notices);
     let models = sdk::models_of(&host);
     notices.extend(models.problems().iter().map(|problem| format!("Warning: {problem}")));
     if let Some(search) = &arguments.list_models {
@@ -114,16 +113,22 @@ async fn run(arguments: Arguments, host: Host, output: Output) -> Result<u8, Fai
     notices.extend(chosen.notices);
     let manager = chosen.manager;
     // A session works in its own folder, so that relative paths never change their meaning unseen.
+    let elsewhere = manager.cwd() != host.cwd;
     let host = Host { cwd: manager.cwd().to_owned(), ..host };
+    if elsewhere {
+        settings = resources::settings_for(&arguments, &host.locations(), &mut notices);
+    }
+    let loader = resources::load(&arguments, host.locations(), &settings, &mut notices).await;
+    let loader = loader.map_err(|problem| problem.to_string())?;
     let context = manager.context();
     let answerer = choose_model(&arguments, &models, &settings.settings(), &context, &mut notices).await?;
     let mut options = SessionOptions::default()
         .host(host.clone())
-        .trust(trust)
+        .trust(settings.project_trust())
         .settings(settings.clone())
+        .resource_loader(loader)
         .session_manager(manager)
-        .tool_selection(tool_selection(&arguments, &settings)?)
-        .system_prompt(system_prompt(&arguments, &host, trust, &mut notices).await?);
+        .tool_selection(tool_selection(&arguments, &settings)?);
     options = match answerer {
         Answerer::Model { model, level } => {
             let options = options.models(models).model(model);
@@ -243,42 +248,6 @@ async fn read_stdin(arguments: &Arguments) -> Result<Option<String>, Failure> {
     Ok(Some(text).filter(|text| !text.is_empty()))
 }
 
-async fn system_prompt(
-    arguments: &Arguments,
-    host: &Host,
-    trust: ProjectTrust,
-    notices: &mut Vec<String>,
-) -> Result<SystemPromptOptions, Failure> {
-    let locations = host.locations();
-    let mut options = SystemPromptOptions { cwd: host.cwd.clone(), ..SystemPromptOptions::default() };
-    if !arguments.no_context_files {
-        let loaded = resources::load_context_files(&locations, trust);
-        notices.extend(loaded.diagnostics.iter().map(Diagnostic::to_string));
-        if arguments.verbose {
-            notices.extend(loaded.files.iter().map(|file| format!("Instructions: {}", file.path.display())));
-        }
-        options.context_files = loaded.files;
-    }
-    if let Some(prompt) = &arguments.system_prompt {
-        options.custom_prompt = Some(text_or_file(prompt, host).await?);
-    }
-    let mut additions = Vec::new();
-    for addition in &arguments.append_system_prompt {
-        additions.push(text_or_file(addition, host).await?);
-    }
-    options.append_system_prompt = additions.join("\n\n");
-    Ok(options)
-}
-
-/// A word that is the path of a file stands for its text.
-async fn text_or_file(word: &str, host: &Host) -> Result<String, Failure> {
-    let path = host.cwd.join(resources::expand_home(word.as_ref(), host.home.as_deref()));
-    if !tokio::fs::metadata(&path).await.is_ok_and(|metadata| metadata.is_file()) {
-        return Ok(word.to_owned());
-    }
-    tokio::fs::read_to_string(&path).await.map_err(|error| format!("{} cannot be read: {error}", path.display()).into())
-}
-
 fn tool_selection(arguments: &Arguments, settings: &SettingsManager) -> Result<ToolSelection, Failure> {
     let default_tools = settings.settings().default_tools.as_deref().map(ToolList::parse).transpose()?;
     Ok(ToolSelection {
@@ -290,13 +259,6 @@ fn tool_selection(arguments: &Arguments, settings: &SettingsManager) -> Result<T
             ToolDefaults::None => ToolBase::Nothing,
         },
         exclude: arguments.exclude_tools.clone(),
-    })
-}
-
-fn trust_flag(arguments: &Arguments) -> Option<ProjectTrust> {
-    arguments.trust.map(|choice| match choice {
-        TrustChoice::Trust => ProjectTrust::Trusted,
-        TrustChoice::Distrust => ProjectTrust::Untrusted,
     })
 }
 

@@ -105,11 +105,18 @@ fn last_outer_end(token: &Token) -> usize {
     if token.is_quoted() { token.outer.end } else { token.inner.end }
 }
 
-/// Takes `<file name="…">` blocks off the front, as the command line puts them there.
+/// Takes `<file name="…">` and `<skill name="…">` blocks off the front, as the session puts them there.
 fn take_attachments(mut text: &str) -> (Vec<Attachment>, &str) {
     let mut attachments = Vec::new();
     loop {
         let trimmed = text.trim_start();
+        // A skill that was called up: instructions for a language model, before what is asked.
+        if trimmed.starts_with("<skill name=\"")
+            && let Some((_, rest)) = trimmed.split_once("</skill>")
+        {
+            text = rest;
+            continue;
+        }
         let Some(rest) = trimmed.strip_prefix("<file name=\"") else { return (attachments, text) };
         let Some((name, rest)) = rest.split_once("\">") else { return (attachments, text) };
         let Some((content, rest)) = rest.split_once("</file>") else { return (attachments, text) };

@@ -154,6 +154,13 @@ impl DefaultResourceLoader {
         Self { options: Arc::new(options), state: Mutex::default() }
     }
 
+    /// A loader that has loaded what there is, with the settings as they are.
+    pub async fn open(options: ResourceLoaderOptions) -> Self {
+        let loader = Self::new(options);
+        loader.load(DiscoveredPaths::default()).await;
+        loader
+    }
+
     async fn load(&self, discovered: DiscoveredPaths) {
         let options = Arc::clone(&self.options);
         let paths = discovered.clone();

@@ -7,5 +7,6 @@ mod guide;
 mod output;
 mod program;
 mod providers;
+mod resources;
 mod sandbox;
 mod sessions;

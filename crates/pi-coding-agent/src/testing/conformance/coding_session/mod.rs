@@ -241,9 +241,9 @@ impl Watch {
         for action in due.iter().flat_map(|during| &during.r#do) {
             let Some(session) = session.upgrade() else { return };
             if let Some(text) = action.get("steer").and_then(Value::as_str) {
-                session.steer(text).await;
+                let _ = session.steer(text).await;
             } else if let Some(text) = action.get("follow_up").and_then(Value::as_str) {
-                session.follow_up(text).await;
+                let _ = session.follow_up(text).await;
             } else if action.contains_key("abort") {
                 session.abort();
             }
