@@ -12,5 +12,6 @@ mod panics;
 mod state;
 mod support;
 mod tools;
+mod troubleshooting;
 mod two_hooks;
 mod vectors;
