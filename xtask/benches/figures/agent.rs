@@ -21,14 +21,7 @@ use crate::{Finding, Size};
 pub(crate) fn run(size: Size) -> Result<Vec<Finding>, Error> {
     let [turn_at_100, per_message] = turns(size)?;
     let (per_delta, delta_memory) = deltas(size)?;
-    let rows = [
-        turn_at_100,
-        per_message,
-        per_delta,
-        delta_memory,
-        idle_agents()?,
-        running_agents(size)?,
-    ];
+    let rows = [turn_at_100, per_message, per_delta, delta_memory, idle_agents()?, running_agents(size)?];
     Ok(rows.into_iter().map(Finding::Row).collect())
 }
 
@@ -81,7 +74,8 @@ fn deltas(size: Size) -> Result<(Row, Row), Error> {
     for _ in 0..size.pick(7, 31) {
         let before = reset_peak_memory();
         nanos.push(stream_deltas(&runtime) / DELTAS as f64);
-        memory.extend(before.and_then(|before| Some(peak_memory_of(std::process::id())?.saturating_sub(before) as f64)));
+        memory
+            .extend(before.and_then(|before| Some(peak_memory_of(std::process::id())?.saturating_sub(before) as f64)));
     }
     let text = (DELTAS * DELTA.len()) as f64 / 1e6;
     Ok((
@@ -139,9 +133,7 @@ fn idle_agents() -> Result<Row, Error> {
     let shared_tools: Vec<Arc<dyn pi_agent_core::AgentTool>> = (0..4).map(|_| Arc::new(instant_tool()) as _).collect();
     let before = memory().ok_or("/proc/self/status has no VmRSS")?;
     let agents: Vec<Agent> = (0..AGENTS)
-        .map(|_| {
-            Agent::builder(model.clone()).system_prompt("You help.").tools(shared_tools.iter().cloned()).build()
-        })
+        .map(|_| Agent::builder(model.clone()).system_prompt("You help.").tools(shared_tools.iter().cloned()).build())
         .collect();
     let grown = memory().ok_or("/proc/self/status has no VmRSS")?.saturating_sub(before);
     let per_agent = grown as f64 / black_box(agents).len() as f64 / 1000.0;

@@ -5,6 +5,7 @@
 //! ratio to a floor, and medians of several runs: the machines that run this are shared, and wall time there says more
 //! about the neighbours than about the code.
 
+mod agent;
 mod arguments;
 mod commands;
 mod decode;
@@ -31,6 +32,11 @@ struct Bench {
 }
 
 const BENCHES: &[Bench] = &[
+    Bench {
+        name: "agent",
+        asks: "What does the agent loop itself cost: per turn, per message, per delta, per agent?",
+        run: agent::run,
+    },
     Bench {
         name: "arguments",
         asks: "Do tool arguments cost their length while they stream, and how long does checking them take?",
