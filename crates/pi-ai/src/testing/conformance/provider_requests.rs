@@ -27,12 +27,10 @@ pub(super) fn shown(request: &HttpRequest) -> Value {
         }
     }
     #[cfg(feature = "codex")]
-    let body = match headers.contains_key("content-encoding") {
-        true => zstd::decode_all(&request.body[..]).unwrap_or_default(),
-        false => request.body.clone(),
-    };
+    let unpacked =
+        headers.contains_key("content-encoding").then(|| zstd::decode_all(&request.body[..]).unwrap_or_default());
     #[cfg(not(feature = "codex"))]
-    let body = &request.body;
-    let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let unpacked: Option<Vec<u8>> = None;
+    let body: Value = serde_json::from_slice(unpacked.as_deref().unwrap_or(&request.body)).unwrap_or_default();
     json!({ "method": "POST", "url": request.url, "headers": headers, "body": body })
 }
