@@ -8,7 +8,8 @@ use super::flags::{Action, FLAGS, Flag, Group};
 pub fn text() -> String {
     let mut text = String::from(
         "pi, a coding agent: it reads, searches, edits and runs things in the current folder.\n\n\
-         Usage: pi [OPTIONS] [--] [@FILE...] [PROMPT...]\n\n\
+         Usage: pi [OPTIONS] [--] [@FILE...] [PROMPT...]\n       \
+         pi sessions COMMAND   list, show, search, fork, export, repair or delete what was kept\n\n\
          The first word that is no option is the prompt; further ones are sent after it, one at a time.\n\
          @FILE puts a file into the prompt. Text on standard input comes before both.\n",
     );

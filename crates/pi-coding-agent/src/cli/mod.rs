@@ -9,7 +9,9 @@ mod model_choice;
 mod output;
 mod resources;
 mod run;
+mod screen;
 pub mod session_choice;
+mod sessions;
 mod signals;
 pub mod stdin;
 

@@ -36,11 +36,16 @@ impl Output {
 
     /// Writes text and hands it on at once.
     pub(super) fn write(&self, text: &str) {
-        if self.closed.is_cancelled() || text.is_empty() {
+        self.write_bytes(text.as_bytes());
+    }
+
+    /// Writes bytes and hands them on at once.
+    pub(super) fn write_bytes(&self, bytes: &[u8]) {
+        if self.closed.is_cancelled() || bytes.is_empty() {
             return;
         }
         let mut stdout = io::stdout().lock();
-        if let Err(error) = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        if let Err(error) = stdout.write_all(bytes).and_then(|()| stdout.flush()) {
             if error.kind() != io::ErrorKind::BrokenPipe {
                 self.failed.store(true, Ordering::Relaxed);
                 say(&format!("pi: standard output cannot be written: {error}"));

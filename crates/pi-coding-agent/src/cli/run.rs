@@ -14,6 +14,7 @@ use super::{
     output::{Output, say},
     resources,
     session_choice::choose_session,
+    sessions,
     signals::{Ended, Signals},
     stdin,
 };
@@ -49,6 +50,10 @@ pub fn main(words: impl IntoIterator<Item = String>) -> ExitCode {
 }
 
 fn start(words: impl IntoIterator<Item = String>) -> Result<u8, Failure> {
+    let mut words = words.into_iter().peekable();
+    if words.next_if(|word| word == "sessions").is_some() {
+        return sessions::run(words);
+    }
     let arguments = Arguments::parse(words)?;
     let output = Output::stdout();
     if arguments.help {

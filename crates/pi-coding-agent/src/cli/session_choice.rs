@@ -7,8 +7,8 @@ use crate::{
     host::Host,
     resources::{SettingsManager, expand_home},
     session::{
-        Access, ListOptions, NewSession, SessionEnvironment, SessionError, SessionFolder, SessionManager, all_sessions,
-        all_sessions_folder,
+        Access, FoundSession, NewSession, SessionEnvironment, SessionError, SessionFolder, SessionManager,
+        all_sessions_folder, find_sessions,
     },
 };
 
@@ -170,31 +170,56 @@ impl Opening<'_> {
         Ok(ChosenSession { manager, notices })
     }
 
-    /// A path, an id or the beginning of one: in this folder first, then in all.
     async fn locate(&self, asked: &str, belonging: Belonging) -> Result<PathBuf, SessionChoiceError> {
-        if asked.contains(['/', '\\']) || asked.ends_with(".jsonl") {
-            return Ok(self.host.cwd.join(expand_home(Path::new(asked), self.host.home.as_deref())));
-        }
-        let not_here = match self.folder.find_by_prefix(asked, self.environment).await {
-            Ok(path) => return Ok(path),
-            Err(error @ SessionError::NoSuchSession { .. }) => error,
-            Err(error) => return Err(error.into()),
-        };
-        let everywhere = all_sessions_folder(&self.host.agent_dir);
-        let mut found = all_sessions(&everywhere, ListOptions::default(), self.environment).await?;
-        found.retain(|session| session.id.starts_with(asked));
-        if let Some(exact) = found.iter().position(|session| session.id == *asked) {
-            found = vec![found.swap_remove(exact)];
-        }
-        match found.as_slice() {
-            [] => Err(not_here.into()),
-            [only] if belonging == Belonging::Unimportant => Ok(only.path.clone()),
-            [only] => Err(SessionChoiceError::OtherFolder { id: only.id.to_string(), cwd: only.cwd.clone().into() }),
-            several => Err(SessionError::AmbiguousId {
-                wanted: asked.to_owned(),
-                found: several.iter().map(|session| session.id.to_string()).collect(),
+        let found = locate(asked, self.host, self.folder, self.environment).await?;
+        match found.elsewhere {
+            Some(FoundSession { id, cwd, .. }) if belonging == Belonging::Required => {
+                Err(SessionChoiceError::OtherFolder { id: id.to_string(), cwd: cwd.unwrap_or_default() })
             }
-            .into()),
+            _ => Ok(found.path),
+        }
+    }
+}
+
+/// A session that was asked for.
+#[derive(Debug)]
+pub(super) struct Located {
+    /// Its file.
+    pub(super) path: PathBuf,
+    /// What is known of it when it belongs to another folder and was not asked for by its path.
+    elsewhere: Option<FoundSession>,
+}
+
+/// Looks for a path, an id or the beginning of one: in this folder first, then in all.
+pub(super) async fn locate(
+    asked: &str,
+    host: &Host,
+    folder: &SessionFolder,
+    environment: &SessionEnvironment,
+) -> Result<Located, SessionChoiceError> {
+    if asked.contains(['/', '\\']) || asked.ends_with(".jsonl") {
+        let path = host.cwd.join(expand_home(Path::new(asked), host.home.as_deref()));
+        return Ok(Located { path, elsewhere: None });
+    }
+    let not_here = match folder.find_by_prefix(asked, environment).await {
+        Ok(path) => return Ok(Located { path, elsewhere: None }),
+        Err(error @ SessionError::NoSuchSession { .. }) => error,
+        Err(error) => return Err(error.into()),
+    };
+    let usual = all_sessions_folder(&host.agent_dir);
+    let mut found = find_sessions(folder.everywhere(), asked, environment).await?;
+    if folder.everywhere() != usual {
+        found.extend(find_sessions(&usual, asked, environment).await?);
+    }
+    if let Some(exact) = found.iter().position(|session| session.id == *asked) {
+        found = vec![found.swap_remove(exact)];
+    }
+    match <[FoundSession; 1]>::try_from(found) {
+        Ok([only]) => Ok(Located { path: only.path.clone(), elsewhere: Some(only) }),
+        Err(none) if none.is_empty() => Err(not_here.into()),
+        Err(several) => {
+            let found = several.iter().map(|session| session.id.to_string()).collect();
+            Err(SessionError::AmbiguousId { wanted: asked.to_owned(), found }.into())
         }
     }
 }

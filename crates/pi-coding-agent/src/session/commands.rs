@@ -31,7 +31,8 @@ pub fn list_text(sessions: &[SessionFacts], now: Timestamp) -> String {
         let (age, title) = (age(session.modified, now), one_line(title, MOST_SHOWN));
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{age:>9}  {:<36}  {title}", session.id);
-        let _ = writeln!(text, "           {} messages in {}", session.messages, session.cwd);
+        let _ =
+            writeln!(text, "           {} messages in {}", session.messages, one_line(&session.cwd, 4 * MOST_SHOWN));
     }
     text
 }
@@ -145,11 +146,13 @@ pub fn diagnosis_text(diagnosis: &Diagnosis) -> String {
     for problem in &diagnosis.problems {
         let _ = writeln!(text, "- {problem}");
     }
-    let _ = writeln!(
-        text,
-        "A repaired file has {} entries and loses {} lines. With --write it is made; the old file is kept.",
-        diagnosis.entries, diagnosis.lost_lines
-    );
+    if diagnosis.needs_repair() {
+        let _ = writeln!(
+            text,
+            "A repaired file has {} entries and loses {} lines. With --write it is made; the old file is kept.",
+            diagnosis.entries, diagnosis.lost_lines
+        );
+    }
     text
 }
 

@@ -1,15 +1,19 @@
 //! Where sessions lie, and how one is found.
 
 use std::{
+    collections::HashMap,
     io,
     path::{Component, Path, PathBuf},
 };
+
+use pi_ai::SessionId;
 
 use crate::session::{
     environment::SessionEnvironment,
     error::SessionError,
     header::SessionHeader,
     line::is_json,
+    list::SessionFacts,
     manager::{SessionManager, in_background},
     open::{Access, NewSession},
     store::{
@@ -67,6 +71,32 @@ impl SessionFolder {
     /// The working directory.
     pub fn cwd(&self) -> &Path {
         &self.cwd
+    }
+
+    /// The folder in which the sessions of other working directories lie too, in it or in the folders in it.
+    pub fn everywhere(&self) -> &Path {
+        match self.sharing {
+            Sharing::Own => self.path.parent().unwrap_or(&self.path),
+            Sharing::Shared => &self.path,
+        }
+    }
+
+    /// Tells whether a session lies in this folder and belongs to the working directory. Many sessions share a
+    /// directory, so each one is looked up on the disk only once.
+    pub(crate) fn members(&self) -> impl FnMut(&SessionFacts) -> bool + use<> {
+        let folder = self.clone();
+        let mut known = HashMap::<String, bool>::new();
+        move |session| {
+            session.path.parent() == Some(&folder.path)
+                && match known.get(&session.cwd) {
+                    Some(is_included) => *is_included,
+                    None => {
+                        let is_included = folder.includes(Some(&session.cwd));
+                        known.insert(session.cwd.clone(), is_included);
+                        is_included
+                    }
+                }
+        }
     }
 
     /// Whether a session of this working directory belongs to this folder's list.
@@ -175,6 +205,45 @@ impl SessionManager {
     }
 }
 
+/// A session that was found by its id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundSession {
+    /// Its file.
+    pub path: PathBuf,
+    /// Its id.
+    pub id: SessionId,
+    /// The folder that it works in, when its header says.
+    pub cwd: Option<PathBuf>,
+}
+
+/// The session in a folder, or in the folders in it, that has this id, or else all whose ids begin so. Reads no more of
+/// a file than its header.
+///
+/// # Errors
+/// When the folder cannot be read. Files that cannot be read, or are no sessions, are passed over.
+pub async fn find_sessions(
+    folder: &Path,
+    id: &str,
+    environment: &SessionEnvironment,
+) -> Result<Vec<FoundSession>, SessionError> {
+    let (folder, disk, wanted) = (folder.to_owned(), environment.disk.clone(), id.to_owned());
+    in_background(move || {
+        let failed = |error| SessionError::Store(StoreError::new(format_args!("listing {}", folder.display()), error));
+        let mut found = Vec::new();
+        for path in files_below(&*disk, &folder).map_err(failed)? {
+            let Some(header) = read_header(&*disk, &path).ok().flatten() else { continue };
+            if header.id.starts_with(&wanted) {
+                found.push(FoundSession { path, id: header.id, cwd: header.cwd.map(PathBuf::from) });
+            }
+        }
+        if let Some(exact) = found.iter().position(|session| session.id == *wanted) {
+            found = vec![found.swap_remove(exact)];
+        }
+        Ok(found)
+    })
+    .await
+}
+
 /// The folder that holds the usual folders of all working directories.
 pub fn all_sessions_folder(agent_dir: &Path) -> PathBuf {
     normalized(agent_dir).join("sessions")
@@ -190,6 +259,23 @@ pub(crate) fn session_files(disk: &dyn Disk, folder: &Path) -> io::Result<Vec<Pa
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(error),
     }
+}
+
+/// The session files in a folder and in the folders in it.
+pub(crate) fn files_below(disk: &dyn Disk, folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files = session_files(disk, folder)?;
+    let inside = match disk.list(folder) {
+        Ok(inside) => inside,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => return Err(error),
+    };
+    let is_file =
+        |path: &PathBuf| path.extension().is_some_and(|extension| extension == "jsonl" || extension == "lock");
+    for folder in inside.iter().filter(|path| !is_file(path)) {
+        // What is no folder has no files in it.
+        files.extend(session_files(disk, folder).unwrap_or_default());
+    }
+    Ok(files)
 }
 
 /// Reads the header of a session file, without reading further than a mebibyte.

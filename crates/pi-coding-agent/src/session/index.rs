@@ -15,7 +15,6 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
 use crate::session::{
     error::SessionError,
-    folder::session_files,
     list::{ListOptions, ListProgress, SessionFacts, each_file, read_one},
     outline::TextDetail,
     store::{
@@ -44,25 +43,32 @@ pub(crate) struct SessionIndex {
 }
 
 impl SessionIndex {
-    /// Opens the index of a folder, and makes one when there is none, or it cannot be used.
+    /// Opens the index of a folder, and makes one when there is none, or it cannot be used. Where nothing can be
+    /// written it is made in memory, for this once.
     pub(crate) fn open(folder: &Path) -> Result<Self, SessionError> {
         let path = folder.join(INDEX_NAME);
-        match Self::open_file(&path) {
-            Ok(index) => Ok(index),
-            Err(_) => {
-                // It can be thrown away; what made it unusable does not matter.
-                for suffix in ["", "-wal", "-shm"] {
-                    let mut name = path.as_os_str().to_owned();
-                    name.push(suffix);
-                    let _ = std::fs::remove_file(name);
-                }
-                Self::open_file(&path).map_err(|error| failed(&path, error))
+        let opened = Self::open_file(&path).or_else(|_| {
+            // It can be thrown away; what made it unusable does not matter.
+            for suffix in ["", "-wal", "-shm"] {
+                let mut name = path.as_os_str().to_owned();
+                name.push(suffix);
+                let _ = std::fs::remove_file(name);
             }
-        }
+            Self::open_file(&path)
+        });
+        let opened = opened.or_else(|error| {
+            tracing::warn!(%error, path = %path.display(), "the index over sessions cannot be kept");
+            Self::prepare(Connection::open_in_memory()?)
+        });
+        opened.map_err(|error| failed(&path, error))
     }
 
     fn open_file(path: &Path) -> rusqlite::Result<Self> {
-        let mut connection = Connection::open(path)?;
+        make_private(path);
+        Self::prepare(Connection::open(path)?)
+    }
+
+    fn prepare(mut connection: Connection) -> rusqlite::Result<Self> {
         connection.busy_timeout(Duration::from_secs(5))?;
         // What a loss of power takes away is made anew.
         connection.pragma_update(None, "journal_mode", "wal")?;
@@ -86,22 +92,30 @@ impl SessionIndex {
         Ok(Self { connection })
     }
 
-    /// Reads in what has changed in these files, and forgets the others.
+    /// Reads in what has changed in these files, all that there are in `scope`, and forgets the others in it.
     pub(crate) fn update(
         &mut self,
+        scope: &Path,
         files: Vec<PathBuf>,
         options: &ListOptions,
         disk: &dyn Disk,
     ) -> Result<(), SessionError> {
-        let updated = self.try_update(files, options, disk);
+        let updated = self.try_update(scope, files, options, disk);
         updated.map_err(|error| match error {
             UpdateError::Sqlite(error) => failed(Path::new(INDEX_NAME), error),
             UpdateError::Session(error) => error,
         })
     }
 
-    fn try_update(&mut self, files: Vec<PathBuf>, options: &ListOptions, disk: &dyn Disk) -> Result<(), UpdateError> {
+    fn try_update(
+        &mut self,
+        scope: &Path,
+        files: Vec<PathBuf>,
+        options: &ListOptions,
+        disk: &dyn Disk,
+    ) -> Result<(), UpdateError> {
         let mut known = self.known()?;
+        known.retain(|path, _| path.starts_with(scope));
         let mut changed = Vec::new();
         for file in files {
             let Ok(facts) = disk.facts(&file) else { continue };
@@ -147,38 +161,69 @@ impl SessionIndex {
         rows.collect()
     }
 
-    /// All sessions, the one that was used last first. Their text is not kept in memory.
-    pub(crate) fn sessions(&self) -> Result<Vec<SessionFacts>, SessionError> {
-        let read = || -> rusqlite::Result<Vec<SessionFacts>> {
+    /// The wanted sessions, the one that was used last first. Their text is not kept in memory.
+    pub(crate) fn sessions(
+        &self,
+        mut is_wanted: impl FnMut(&SessionFacts) -> bool,
+    ) -> Result<Vec<SessionFacts>, SessionError> {
+        let mut read = || -> rusqlite::Result<Vec<SessionFacts>> {
             let mut statement = self
                 .connection
                 .prepare(&format!("select {FACTS} from sessions where is_session order by modified desc, path desc"))?;
-            statement.query_map([], facts_of)?.collect()
+            let sessions = statement.query_map([], facts_of)?;
+            sessions.filter(|session| session.as_ref().map_or(true, &mut is_wanted)).collect()
         };
         read().map_err(|error| failed(Path::new(INDEX_NAME), error))
     }
 
-    /// The sessions that have all of these words, or words that begin so, the best first.
-    pub(crate) fn search(&self, query: &str, limit: usize) -> Result<Vec<Hit>, SessionError> {
+    /// The wanted sessions that have all of these words, or words that begin so, the best first.
+    pub(crate) fn search(
+        &self,
+        query: &str,
+        limit: usize,
+        mut is_wanted: impl FnMut(&SessionFacts) -> bool,
+    ) -> Result<Vec<Hit>, SessionError> {
         let words: Vec<String> =
             query.split_whitespace().map(|word| format!("\"{}\"*", word.replace('"', "\"\""))).collect();
         if words.is_empty() {
             return Ok(Vec::new());
         }
-        let read = || -> rusqlite::Result<Vec<Hit>> {
-            let mut statement = self.connection.prepare(&format!(
+        let words = words.join(" ");
+        let mut read = || -> rusqlite::Result<Vec<Hit>> {
+            let mut found = self.connection.prepare(
+                "select sessions.rowid from words join sessions on sessions.rowid = words.rowid
+                 where words match ? order by bm25(words, 4.0, 1.0), modified desc",
+            )?;
+            // An excerpt costs reading the text again, so that only those that are shown get one.
+            let mut shown = self.connection.prepare(&format!(
                 "select {FACTS}, snippet(words, -1, '«', '»', '…', 16) from words
-                 join sessions on sessions.rowid = words.rowid
-                 where words match ? order by bm25(words, 4.0, 1.0), modified desc limit ?"
+                 join sessions on sessions.rowid = words.rowid where words match ? and words.rowid = ?"
             ))?;
-            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-            let hits = statement.query_map(params![words.join(" "), limit], |row| {
-                Ok(Hit { session: facts_of(row)?, excerpt: row.get(9)? })
-            })?;
-            hits.collect()
+            let mut hits = Vec::new();
+            let mut rows = found.query([&words])?;
+            while hits.len() < limit
+                && let Some(row) = rows.next()?
+            {
+                let hit = shown.query_row(params![words, row.get::<_, i64>(0)?], |row| {
+                    let session = facts_of(row)?;
+                    Ok(if is_wanted(&session) { Some(Hit { session, excerpt: row.get(9)? }) } else { None })
+                })?;
+                hits.extend(hit);
+            }
+            Ok(hits)
         };
         read().map_err(|error| failed(Path::new(INDEX_NAME), error))
     }
+}
+
+/// The index holds what was said, so that only its owner may read it, as with the sessions themselves.
+fn make_private(path: &Path) {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    // It is there already, or SQLite says what is wrong.
+    let _ = options.open(path);
 }
 
 const FACTS: &str = "path, id, cwd, sessions.name, parent, created, modified, messages, first";
@@ -295,19 +340,4 @@ impl From<SessionError> for UpdateError {
 
 fn failed(path: &Path, error: rusqlite::Error) -> SessionError {
     SessionError::Store(StoreError::new(format_args!("using the search index {}", path.display()), error))
-}
-
-/// The session files in a folder and in the folders in it.
-pub(crate) fn files_below(disk: &dyn Disk, folder: &Path) -> std::io::Result<Vec<PathBuf>> {
-    let mut files = session_files(disk, folder)?;
-    let inside = match disk.list(folder) {
-        Ok(inside) => inside,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-        Err(error) => return Err(error),
-    };
-    for folder in inside.iter().filter(|path| path.extension().is_none_or(|extension| extension != "jsonl")) {
-        // What is no folder has no files in it.
-        files.extend(session_files(disk, folder).unwrap_or_default());
-    }
-    Ok(files)
 }

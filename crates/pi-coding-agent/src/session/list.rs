@@ -88,7 +88,8 @@ impl SessionFolder {
         in_background(move || {
             let files = folder.files(&*disk).map_err(|error| failed(folder.path(), error))?;
             let mut sessions = read_all(files, &options, &*disk)?;
-            sessions.retain(|session| folder.includes(Some(&session.cwd)));
+            let mut is_member = folder.members();
+            sessions.retain(|session| is_member(session));
             Ok(sessions)
         })
         .await

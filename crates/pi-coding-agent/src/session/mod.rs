@@ -65,7 +65,7 @@ pub use entry::{
 pub use environment::{SessionEnvironment, SyncPolicy};
 pub use error::SessionError;
 pub use export::ExportFormat;
-pub use folder::{SessionFolder, all_sessions_folder};
+pub use folder::{FoundSession, SessionFolder, all_sessions_folder, find_sessions};
 pub use fork::Fork;
 pub use header::{CURRENT_VERSION, SessionHeader};
 pub use id::{EntryId, InvalidSessionId, session_id};

@@ -5,7 +5,7 @@ use std::{borrow::Cow, fmt, io, path::Path};
 use pi_ai::{Timestamp, json::from_slice_lossy};
 use serde::{
     Deserialize, Deserializer,
-    de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
+    de::{DeserializeOwned, IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
 
 use crate::session::{
@@ -101,9 +101,18 @@ impl Outline {
                 }
             }
             EntryKind::Message(role @ (MessageRole::User | MessageRole::Assistant)) => {
-                let Some(said) = read_said(line) else { return };
+                let is_first = role == MessageRole::User && self.first_message.is_none();
+                if detail == TextDetail::First && !is_first {
+                    let Some(said) = read_said::<IsThere>(line) else { return };
+                    self.messages += 1;
+                    if said.content.is_some() {
+                        self.last_activity = self.last_activity.max(said.timestamp.or(head.timestamp));
+                    }
+                    return;
+                }
+                let Some(said) = read_said::<Texts>(line) else { return };
                 self.messages += 1;
-                let Some(text) = said.text else { return };
+                let Some(Texts(text)) = said.content else { return };
                 self.last_activity = self.last_activity.max(said.timestamp.or(head.timestamp));
                 if text.is_empty() {
                     return;
@@ -114,7 +123,7 @@ impl Outline {
                     }
                     self.text.push_str(&text);
                 }
-                if role == MessageRole::User && self.first_message.is_none() {
+                if is_first {
                     self.first_message = Some(text);
                 }
             }
@@ -124,26 +133,22 @@ impl Outline {
     }
 }
 
-struct Said {
-    timestamp: Option<Timestamp>,
+#[derive(Deserialize)]
+struct Said<C> {
     /// `None` when the message has no content at all.
-    text: Option<String>,
+    #[serde(default = "Option::default")]
+    content: Option<C>,
+    #[serde(default, deserialize_with = "time_or_nothing")]
+    timestamp: Option<Timestamp>,
 }
 
-fn read_said(line: &[u8]) -> Option<Said> {
+fn read_said<C: DeserializeOwned>(line: &[u8]) -> Option<Said<C>> {
     #[derive(Deserialize)]
-    struct Entry {
-        message: Message,
+    #[serde(bound(deserialize = "C: Deserialize<'de>"))]
+    struct Entry<C> {
+        message: Said<C>,
     }
-    #[derive(Deserialize)]
-    struct Message {
-        #[serde(default)]
-        content: Option<Texts>,
-        #[serde(default, deserialize_with = "time_or_nothing")]
-        timestamp: Option<Timestamp>,
-    }
-    let message = from_slice_lossy::<Entry>(line).ok()?.message;
-    Some(Said { timestamp: message.timestamp, text: message.content.map(|content| content.0) })
+    Some(from_slice_lossy::<Entry<C>>(line).ok()?.message)
 }
 
 fn time_or_nothing<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Timestamp>, D::Error> {
@@ -157,6 +162,33 @@ fn time_or_nothing<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
         Lenient::Time(time) => Some(time),
         Lenient::Other(_) => None,
     })
+}
+
+/// Content of a shape that content can have, whatever it says.
+struct IsThere;
+
+impl<'de> Deserialize<'de> for IsThere {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Passing;
+        impl<'de> Visitor<'de> for Passing {
+            type Value = IsThere;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string or a list of content blocks")
+            }
+            fn visit_str<E>(self, _text: &str) -> Result<IsThere, E> {
+                Ok(IsThere)
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut blocks: A) -> Result<IsThere, A::Error> {
+                while blocks.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(IsThere)
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<IsThere, A::Error> {
+                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                Ok(IsThere)
+            }
+        }
+        deserializer.deserialize_any(Passing)
+    }
 }
 
 /// The text of a content: a string, or text blocks joined by blanks. Everything else is passed over unread.

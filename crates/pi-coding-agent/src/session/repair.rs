@@ -45,6 +45,14 @@ impl Diagnosis {
     pub fn is_sound(&self) -> bool {
         self.problems.is_empty()
     }
+
+    /// Whether a repair would do something. An older version is not repaired but rewritten when the session is opened,
+    /// and what several entries with one id say is kept.
+    pub fn needs_repair(&self) -> bool {
+        let is_repaired =
+            |problem: &Problem| !matches!(problem, Problem::OldVersion { .. } | Problem::RepeatedId { .. });
+        self.problems.iter().any(is_repaired)
+    }
 }
 
 /// Something that is wrong with a session file.
@@ -140,8 +148,7 @@ pub fn repair_session(path: &Path, cwd: &Path, environment: &SessionEnvironment)
     let _lock = lock(environment, path)?;
     let examined = Examined::read(path, environment)?;
     let diagnosis = examined.diagnosis();
-    let is_rewritten = |problem: &Problem| !matches!(problem, Problem::OldVersion { .. } | Problem::RepeatedId { .. });
-    if !diagnosis.problems.iter().any(is_rewritten) {
+    if !diagnosis.needs_repair() {
         return Ok(Repaired { diagnosis, old_file: None });
     }
     let disk = &*environment.disk;

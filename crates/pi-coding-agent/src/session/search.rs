@@ -5,7 +5,8 @@ use std::path::Path;
 use crate::session::{
     environment::SessionEnvironment,
     error::SessionError,
-    index::{Hit, SessionIndex, files_below},
+    folder::{SessionFolder, files_below},
+    index::{Hit, SessionIndex},
     list::{ListOptions, SessionFacts},
     manager::in_background,
     store::StoreError,
@@ -26,7 +27,8 @@ pub async fn search_sessions(
     environment: &SessionEnvironment,
 ) -> Result<Vec<Hit>, SessionError> {
     let query = query.to_owned();
-    with_index(folder, options, environment, move |index| index.search(&query, limit)).await
+    let search = move |index: &SessionIndex| index.search(&query, limit, |_| true);
+    with_index(folder, folder, options, environment, search).await
 }
 
 /// The sessions in a folder, and in the folders in it, the one that was used last first; without their text.
@@ -41,22 +43,60 @@ pub async fn indexed_sessions(
     options: ListOptions,
     environment: &SessionEnvironment,
 ) -> Result<Vec<SessionFacts>, SessionError> {
-    with_index(folder, options, environment, SessionIndex::sessions).await
+    with_index(folder, folder, options, environment, |index| index.sessions(|_| true)).await
 }
 
-async fn with_index<T: Send + 'static>(
+impl SessionFolder {
+    /// Like [`search_sessions`], in the sessions of this folder alone. It shares its index with the other folders.
+    ///
+    /// # Errors
+    /// As [`search_sessions`].
+    pub async fn search(
+        &self,
+        query: &str,
+        limit: usize,
+        options: ListOptions,
+        environment: &SessionEnvironment,
+    ) -> Result<Vec<Hit>, SessionError> {
+        let (query, is_member) = (query.to_owned(), self.members());
+        let search = move |index: &SessionIndex| index.search(&query, limit, is_member);
+        with_index(self.everywhere(), self.path(), options, environment, search).await
+    }
+
+    /// Like [`sessions`](Self::sessions), but by the index that all folders share, so that only files that have changed
+    /// are read; without their text.
+    ///
+    /// # Errors
+    /// As [`indexed_sessions`].
+    pub async fn indexed_sessions(
+        &self,
+        options: ListOptions,
+        environment: &SessionEnvironment,
+    ) -> Result<Vec<SessionFacts>, SessionError> {
+        let is_member = self.members();
+        let list = move |index: &SessionIndex| index.sessions(is_member);
+        with_index(self.everywhere(), self.path(), options, environment, list).await
+    }
+}
+
+/// Brings the index that lies in `folder` up to date with the files in `scope`, and reads it.
+async fn with_index<T: Default + Send + 'static>(
     folder: &Path,
+    scope: &Path,
     options: ListOptions,
     environment: &SessionEnvironment,
     read: impl FnOnce(&SessionIndex) -> Result<T, SessionError> + Send + 'static,
 ) -> Result<T, SessionError> {
-    let (folder, disk) = (folder.to_owned(), environment.disk.clone());
+    let (folder, scope, disk) = (folder.to_owned(), scope.to_owned(), environment.disk.clone());
     in_background(move || {
-        let failed = |error| SessionError::Store(StoreError::new(format_args!("listing {}", folder.display()), error));
-        let files = files_below(&*disk, &folder).map_err(failed)?;
-        disk.create_folder(&folder).map_err(failed)?;
+        let failed = |error| SessionError::Store(StoreError::new(format_args!("listing {}", scope.display()), error));
+        let files = files_below(&*disk, &scope).map_err(failed)?;
+        if disk.facts(&folder).is_err() {
+            // Nothing has been kept yet, and looking for it leaves nothing behind.
+            return Ok(T::default());
+        }
         let mut index = SessionIndex::open(&folder)?;
-        index.update(files, &options, &*disk)?;
+        index.update(&scope, files, &options, &*disk)?;
         read(&index)
     })
     .await

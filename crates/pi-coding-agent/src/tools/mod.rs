@@ -7,7 +7,7 @@ pub mod bash;
 pub mod builtin;
 mod declare;
 pub mod edit;
-mod exec;
+pub(crate) mod exec;
 mod file_error;
 pub mod find;
 pub mod grep;

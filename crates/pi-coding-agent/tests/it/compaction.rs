@@ -8,7 +8,7 @@ use pi_ai::{
     AssistantMessage, CacheRetention, CancellationToken, ErrorKind, InputBlock, Message, Model, ProviderError,
     StopReason, ThinkingLevel, Timestamp, ToolCall, ToolResultMessage, Usage,
     faux::{FauxProvider, FauxReply, FauxRequest},
-    recovery::{RetryEvent, RetryPolicy},
+    recovery::{RetryEvent, RetryPolicy, is_context_overflow},
 };
 use pi_coding_agent::{
     compaction::{
@@ -18,7 +18,7 @@ use pi_coding_agent::{
     },
     messages::{CodingMessage, message_text},
     resources::CompactionSettings,
-    session::{Entry, EntryBody, EntryId, SessionManager},
+    session::{Access, Entry, EntryBody, EntryId, SessionEnvironment, SessionManager},
 };
 use serde_json::json;
 
@@ -271,6 +271,36 @@ async fn a_session_that_ends_in_an_open_call_can_be_compacted() {
     compacted(&session, &provider, &KEEP_LITTLE, &SummaryOptions::default()).await.unwrap();
     // One message of text: there is no call in the request that could lack its result.
     assert!(prompt(&provider.requests()[0]).contains("ls(path=\"/\")"));
+}
+
+#[tokio::test]
+async fn a_session_that_was_left_in_an_open_call_is_opened_and_compacted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("session.jsonl");
+    std::fs::copy(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/ends-in-open-call.jsonl"), &path).unwrap();
+    let session =
+        SessionManager::open(&path, Access::Write, folder.path(), SessionEnvironment::default()).await.unwrap();
+    session.append_message(user(&"x".repeat(200))).await.unwrap();
+    let provider = FauxProvider::new([FauxReply::text("notes")]);
+    compacted(&session, &provider, &KEEP_LITTLE, &SummaryOptions::default()).await.unwrap();
+    let request = &provider.requests()[0];
+    assert!(prompt(request).contains("ls("), "{}", prompt(request));
+    assert!(summary_of(&session).starts_with("notes"));
+}
+
+/// What servers say when a request is too large, and what only looks like it.
+#[test]
+fn an_overflow_is_known_by_the_words_of_many_servers() {
+    let texts = include_str!("../cases/overflow-texts.txt");
+    for line in texts.lines() {
+        let (kind, text) = line.split_once('\t').unwrap();
+        let answer = AssistantMessage {
+            stop_reason: StopReason::Error,
+            error_message: Some(text.to_owned()),
+            ..AssistantMessage::default()
+        };
+        assert_eq!(is_context_overflow(&answer, None), kind == "overflow", "{text}");
+    }
 }
 
 #[tokio::test]

@@ -6,5 +6,6 @@ mod report;
 mod run;
 
 pub(crate) use accumulator::{FullOutput, OutputAccumulator, Snapshot};
+pub(crate) use clean::TextCleaner;
 pub(crate) use report::{add_paragraph, exit_line, shown_output, survivors_line};
 pub(crate) use run::{Execution, Watch, execute};

@@ -10,3 +10,4 @@ mod providers;
 mod resources;
 mod sandbox;
 mod sessions;
+mod sessions_command;

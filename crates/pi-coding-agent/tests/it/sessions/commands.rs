@@ -158,7 +158,7 @@ async fn a_damaged_session_is_repaired_and_the_old_file_kept() {
 async fn a_lost_header_is_made_anew() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("2026-01-01T00-00-00-000Z_my-session.jsonl");
-    std::fs::write(&path, case("B083.jsonl")).unwrap();
+    std::fs::write(&path, case("damaged-header.jsonl")).unwrap();
     let environment = SessionEnvironment::default();
     let diagnosis = diagnose_session(&path, &environment).unwrap();
     assert_eq!(diagnosis.problems[0], Problem::NoHeader);

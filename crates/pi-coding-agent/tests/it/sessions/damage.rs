@@ -6,18 +6,18 @@ use super::{HEADER, case, file, file_of, line, notices, open, open_for_writing, 
 
 #[tokio::test]
 async fn a_damaged_header_is_never_overwritten() {
-    let (_folder, path) = file_of(&case("B083.jsonl"));
+    let (_folder, path) = file_of(&case("damaged-header.jsonl"));
     for access in [Access::Write, Access::ReadOnly] {
         let error = open(&path, access).await.unwrap_err();
         assert!(matches!(error, SessionError::NotASession { .. }), "{error}");
         assert!(error.to_string().contains("pi sessions repair"), "{error}");
     }
-    assert_eq!(std::fs::read(&path).unwrap(), case("B083.jsonl"));
+    assert_eq!(std::fs::read(&path).unwrap(), case("damaged-header.jsonl"));
 }
 
 #[tokio::test]
 async fn a_line_that_is_cut_keeps_its_place_in_the_tree() {
-    let (_folder, path) = file_of(&case("B084.jsonl"));
+    let (_folder, path) = file_of(&case("cut-line.jsonl"));
     let session = open_for_writing(&path).await;
     let branch = session.branch_entries();
     let ids: Vec<&str> = branch.iter().map(|entry| entry.id.as_str()).collect();
@@ -30,7 +30,7 @@ async fn a_line_that_is_cut_keeps_its_place_in_the_tree() {
     assert_eq!(notices.len(), 1);
     // Nothing is written over it.
     say(&session, "five").await;
-    assert!(std::fs::read(&path).unwrap().starts_with(&case("B084.jsonl")));
+    assert!(std::fs::read(&path).unwrap().starts_with(&case("cut-line.jsonl")));
 }
 
 #[tokio::test]
@@ -73,7 +73,7 @@ async fn a_session_never_goes_on_from_a_damaged_entry() {
 
 #[tokio::test]
 async fn a_torn_end_is_closed_once_and_never_glued_to() {
-    let torn = case("B085.jsonl");
+    let torn = case("torn-end.jsonl");
     let (_folder, path) = file_of(&torn);
     let reading = open(&path, Access::ReadOnly).await.unwrap();
     assert!(notices(&reading)[0].contains("breaks off"));
@@ -101,7 +101,7 @@ async fn a_last_line_that_only_lacks_its_end_counts() {
 
 #[tokio::test]
 async fn stored_messages_are_read_tolerantly() {
-    let (_folder, path) = file_of(&case("B091.jsonl"));
+    let (_folder, path) = file_of(&case("odd-messages.jsonl"));
     let session = open_for_writing(&path).await;
     assert_eq!(said(&session), ["", "plain string", "x", "end"]);
     assert_eq!(notices(&session), [""; 0]);
@@ -113,7 +113,7 @@ async fn stored_messages_are_read_tolerantly() {
 
 #[tokio::test]
 async fn half_a_surrogate_pair_does_not_cost_the_line() {
-    let (_folder, path) = file_of(&case("B045.jsonl"));
+    let (_folder, path) = file_of(&case("half-surrogates.jsonl"));
     let session = open_for_writing(&path).await;
     assert_eq!(said(&session), ["x", "", "cut ", "next"]);
     assert_eq!(notices(&session), [""; 0]);
@@ -136,7 +136,7 @@ async fn bytes_that_are_no_text_cost_only_themselves() {
 
 #[tokio::test]
 async fn a_result_whose_call_was_compacted_away_is_left_out() {
-    let (_folder, path) = file_of(&case("B074.jsonl"));
+    let (_folder, path) = file_of(&case("result-of-compacted-call.jsonl"));
     let session = open_for_writing(&path).await;
     let roles: Vec<String> = session.context().messages.iter().map(|message| message.role().into_owned()).collect();
     assert_eq!(roles, ["compactionSummary", "assistant", "toolResult", "user", "user"]);

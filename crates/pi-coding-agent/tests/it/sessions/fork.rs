@@ -78,7 +78,7 @@ async fn a_clone_has_the_branch_and_its_labels_and_nothing_else() {
 
 #[tokio::test]
 async fn a_copy_hangs_children_of_damaged_entries_on_what_came_before() {
-    let (_home, path) = file_of(&case("B084.jsonl"));
+    let (_home, path) = file_of(&case("cut-line.jsonl"));
     let session = open_for_writing(&path).await;
     let copy = session.clone_branch().await.unwrap();
     assert_eq!(said(&copy), said(&session));

@@ -173,7 +173,7 @@ async fn control_sequences_and_odd_bytes_do_not_reach_the_model() {
     assert_eq!(text, "ok \u{fffd}\u{fffd} red 50%100%\n");
     let text = project.text(Bash, json!({"command": r"printf 'a\0b\n'"})).await;
     assert!(text.starts_with("ab\n\n\n[") && text.contains("NUL"), "{text}");
-    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/B161.txt");
+    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/control-sequences.txt");
     let text = project.text(Bash, json!({"command": format!("cat '{sample}'")})).await;
     assert!(!text.chars().any(|character| character.is_control() && character != '\n'), "{text:?}");
     assert!(text.contains("clip") && text.contains("link") && text.contains("dcs"), "{text:?}");

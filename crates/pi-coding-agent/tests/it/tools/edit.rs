@@ -27,35 +27,35 @@ async fn run(name: &str) -> (Result<String, String>, Vec<u8>, Value) {
 
 #[tokio::test]
 async fn a_byte_order_mark_and_windows_line_breaks_stay() {
-    let (result, file, case) = run("B096").await;
+    let (result, file, case) = run("edit-bom-and-crlf").await;
     assert!(result.is_ok());
     assert_eq!(file, bytes(&case, "expect_file_hex"));
 }
 
 #[tokio::test]
 async fn a_loose_match_changes_nothing_around_it() {
-    let (result, file, case) = run("B097").await;
+    let (result, file, case) = run("edit-trailing-blanks").await;
     assert!(result.is_ok());
     assert_eq!(file, bytes(&case, "expect_file_hex"));
 }
 
 #[tokio::test]
 async fn overlapping_occurrences_are_two() {
-    let (result, file, case) = run("B098").await;
+    let (result, file, case) = run("edit-overlapping-matches").await;
     assert!(result.unwrap_err().contains("2 times, at lines 1, 2"));
     assert_eq!(file, bytes(&case, "expect_file_hex"));
 }
 
 #[tokio::test]
 async fn bytes_that_are_not_text_survive() {
-    let (result, file, _) = run("B101").await;
+    let (result, file, _) = run("edit-bytes-that-are-no-text").await;
     assert!(result.is_ok());
     assert_eq!(file, b"const x = 2;\n// caf\xe9 note\n");
 }
 
 #[tokio::test]
 async fn one_edit_that_does_not_fit_stops_all() {
-    let (result, file, case) = run("B106").await;
+    let (result, file, case) = run("edit-batch").await;
     let error = result.unwrap_err();
     assert!(error.contains("edit 2 of 2 (edits[1])"), "{error}");
     assert_eq!(file, bytes(&case, "expect_file_hex"));

@@ -168,7 +168,7 @@ async fn a_long_line_of_wide_characters_is_cut_between_two_of_them() {
     let expected = format!("minified.js:1: {}... [truncated]\n\n[", "漢".repeat(500));
     assert!(text.starts_with(&expected), "{}", &text[..200]);
     assert_eq!(output.details.unwrap(), json!({"linesTruncated": true}));
-    let sample = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/B121.txt")).unwrap();
+    let sample = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/wide-characters.txt")).unwrap();
     project.put("wide.txt", sample);
     assert!(project.text(Grep, json!({"pattern": ".", "path": "wide.txt"})).await.contains("[truncated]"));
 }
