@@ -6,6 +6,7 @@ mod report;
 mod run;
 
 pub(crate) use accumulator::{FullOutput, OutputAccumulator, Snapshot};
+#[cfg(feature = "cli")]
 pub(crate) use clean::TextCleaner;
 pub(crate) use report::{add_paragraph, exit_line, shown_output, survivors_line};
 pub(crate) use run::{Execution, Watch, execute};
