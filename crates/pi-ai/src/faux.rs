@@ -366,7 +366,7 @@ fn write_block(answer: &mut MessageBuilder, block: &AssistantBlock) {
         AssistantBlock::Text(TextContent { text, text_signature }) => {
             let index = answer.start_text();
             pieces(text).for_each(|piece| answer.push_text(index, piece));
-            answer.end_text(index, BlockEnd { signature: text_signature.clone(), text: None });
+            answer.end_text(index, BlockEnd { signature: text_signature.clone(), ..BlockEnd::default() });
         }
         AssistantBlock::Thinking(thinking) if thinking.redacted == Some(true) => {
             let index = answer.start_thinking(thinking.clone());
@@ -375,7 +375,7 @@ fn write_block(answer: &mut MessageBuilder, block: &AssistantBlock) {
         AssistantBlock::Thinking(ThinkingContent { thinking, thinking_signature, .. }) => {
             let index = answer.start_thinking(ThinkingContent::default());
             pieces(thinking).for_each(|piece| answer.push_thinking(index, piece));
-            answer.end_thinking(index, BlockEnd { signature: thinking_signature.clone(), text: None });
+            answer.end_thinking(index, BlockEnd { signature: thinking_signature.clone(), ..BlockEnd::default() });
         }
         AssistantBlock::ToolCall(call) => {
             let index = answer.start_tool_call(ToolCall { arguments: Default::default(), ..call.clone() });

@@ -6,7 +6,12 @@ use serde_json::{Value, json};
 
 use super::{BodyReader, Concession, Concessions, EncodeRequest, HttpRequest, Wire, retry};
 use crate::{
-    context::TranscriptContext, error::ProviderError, model::Model, options::StreamOptions, stream::MessageBuilder,
+    context::TranscriptContext,
+    error::ProviderError,
+    model::Model,
+    options::{Headers, StreamOptions},
+    stream::MessageBuilder,
+    time::Timestamp,
 };
 
 /// What is sent again, and with what given up, is decided here, so that every transport decides alike: the built-in
@@ -66,6 +71,14 @@ impl Exchange {
         self.wire.prepare(&self.request(), http)
     }
 
+    /// Headers that go with one attempt only.
+    ///
+    /// # Errors
+    /// When the request cannot be signed.
+    pub fn sign(&self, http: &HttpRequest, now: Timestamp) -> Result<Headers, ProviderError> {
+        self.wire.sign(&self.request(), http, now)
+    }
+
     /// Decides what comes after a failure before the answer began. `chance` in 0..1 spreads retries.
     pub fn failed(&mut self, sent: &HttpRequest, error: &ProviderError, chance: f64) -> Next {
         if let Some(concession) = self.wire.concede(&self.request(), sent, error)
@@ -102,8 +115,11 @@ impl Exchange {
     /// The provider began to answer: gives the reader of its body.
     pub fn begin(&self, sent: &HttpRequest, answer: &mut MessageBuilder) -> BodyReader {
         self.diagnose(answer);
-        answer.start();
-        BodyReader::new(self.wire.framing(), self.wire.decoder(&self.request(), sent))
+        let framing = self.wire.framing();
+        if framing.begins_with_status() {
+            answer.start();
+        }
+        BodyReader::new(framing, self.wire.decoder(&self.request(), sent))
     }
 
     /// Ends the answer with a failure before it began.

@@ -7,7 +7,11 @@
 //! transport, timeouts, retry and hooks come for nothing; or as a whole [`Api`], when it is anything else.
 
 pub mod anthropic_messages;
+#[cfg(feature = "bedrock")]
+mod aws_event_stream;
 pub mod azure_openai_responses;
+#[cfg(feature = "bedrock")]
+pub mod bedrock_converse_stream;
 mod billing;
 pub mod budget;
 mod cache;
@@ -31,6 +35,7 @@ pub(crate) mod phrases;
 mod reader;
 pub mod retry;
 pub mod sse;
+mod strict_limits;
 mod thinking;
 mod tool_schema;
 
@@ -46,6 +51,7 @@ use crate::{
     model::Model,
     options::{Headers, StreamOptions},
     stream::{AssistantStream, MessageBuilder},
+    time::Timestamp,
 };
 
 /// A way to reach models: transcript in, events out. The built-in ones are [`Wire`]s behind the HTTP transport.
@@ -80,6 +86,19 @@ pub trait Wire: Send + Sync + 'static {
     /// requests. [`encode`](Self::encode) does not know of it.
     fn prepare(&self, _request: &EncodeRequest<'_>, http: HttpRequest) -> HttpRequest {
         http
+    }
+
+    /// Headers that hold only for a moment: a signature over the request. It is asked for before every attempt.
+    ///
+    /// # Errors
+    /// When there is nothing to sign with.
+    fn sign(
+        &self,
+        _request: &EncodeRequest<'_>,
+        _http: &HttpRequest,
+        _now: Timestamp,
+    ) -> Result<Headers, ProviderError> {
+        Ok(Headers::new())
     }
 
     /// The provider refused a request. Some refusals can be got around by giving something up: then the request is
@@ -210,6 +229,16 @@ impl fmt::Debug for HttpRequest {
 pub enum Framing {
     /// `text/event-stream`.
     ServerSentEvents,
+    /// `application/vnd.amazon.eventstream`.
+    #[cfg(feature = "bedrock")]
+    AwsEventStream,
+}
+
+impl Framing {
+    /// Whether a good status alone says that the answer has begun; else its first event does.
+    pub(crate) fn begins_with_status(self) -> bool {
+        self == Self::ServerSentEvents
+    }
 }
 
 /// One complete event of a response's body.
@@ -230,7 +259,10 @@ pub enum Flow {
     Complete,
 }
 
-/// Frames → events, written through a [`MessageBuilder`]. The transport has already written `Start`.
+/// Frames → events, written through a [`MessageBuilder`].
+///
+/// With server-sent events the transport has already written `Start`. A decoder of other frames writes it when the
+/// first one comes.
 pub trait Decoder: Send + 'static {
     /// Takes one frame.
     ///
@@ -251,6 +283,8 @@ pub trait Decoder: Send + 'static {
 #[derive(Clone, Debug, Default)]
 pub struct BuiltinWires {
     anthropic: Arc<anthropic_messages::AnthropicMessages>,
+    #[cfg(feature = "bedrock")]
+    bedrock: Arc<bedrock_converse_stream::BedrockConverseStream>,
 }
 
 impl BuiltinWires {
@@ -262,6 +296,10 @@ impl BuiltinWires {
         Ok(match id.as_str() {
             openai_completions::OpenAiCompletions::ID => Arc::new(openai_completions::OpenAiCompletions),
             anthropic_messages::AnthropicMessages::ID => self.anthropic.clone(),
+            #[cfg(feature = "bedrock")]
+            bedrock_converse_stream::BedrockConverseStream::ID => self.bedrock.clone(),
+            #[cfg(not(feature = "bedrock"))]
+            "bedrock-converse-stream" => return Err(feature_off(id, "bedrock")),
             openai_responses::OpenAiResponses::ID => Arc::new(openai_responses::OpenAiResponses),
             azure_openai_responses::AzureOpenAiResponses::ID => Arc::new(azure_openai_responses::AzureOpenAiResponses),
             #[cfg(feature = "codex")]
@@ -284,10 +322,12 @@ impl BuiltinWires {
     /// Forgets what is kept for a conversation, when it is over.
     pub fn forget(&self, session: &SessionId) {
         self.anthropic.forget(session);
+        #[cfg(feature = "bedrock")]
+        self.bedrock.forget(session);
     }
 }
 
-#[cfg(not(all(feature = "codex", feature = "vertex")))]
+#[cfg(not(all(feature = "bedrock", feature = "codex", feature = "vertex")))]
 fn feature_off(id: &ApiId, feature: &str) -> ProviderError {
     let message =
         format!("The API `{id}` is not built into this program: it was built without the feature `{feature}`.");

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+#[cfg(feature = "bedrock")]
+use super::aws_event_stream::EventStreamFramer;
 use super::{Decoder, Flow, Frame, Framing, sse::SseFramer};
 use crate::{
     error::{ErrorKind, ProviderError},
@@ -41,6 +43,8 @@ enum State {
 
 enum Framer {
     Sse(SseFramer),
+    #[cfg(feature = "bedrock")]
+    Aws(EventStreamFramer),
 }
 
 impl Framer {
@@ -49,6 +53,25 @@ impl Framer {
             Self::Sse(framer) => {
                 framer.next_frame().map_err(|error| ProviderError::new(ErrorKind::Protocol, error.to_string()))
             }
+            #[cfg(feature = "bedrock")]
+            Self::Aws(framer) => framer.next_frame(),
+        }
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        match self {
+            Self::Sse(framer) => framer.push(bytes),
+            #[cfg(feature = "bedrock")]
+            Self::Aws(framer) => framer.push(bytes),
+        }
+    }
+
+    fn finish(&mut self) {
+        match self {
+            Self::Sse(framer) => framer.finish(),
+            // A frame tells its length: what is cut is not whole.
+            #[cfg(feature = "bedrock")]
+            Self::Aws(_) => {}
         }
     }
 }
@@ -58,6 +81,8 @@ impl BodyReader {
     pub fn new(framing: Framing, decoder: Box<dyn Decoder>) -> Self {
         let framer = match framing {
             Framing::ServerSentEvents => Framer::Sse(SseFramer::default()),
+            #[cfg(feature = "bedrock")]
+            Framing::AwsEventStream => Framer::Aws(EventStreamFramer::default()),
         };
         Self { framer, decoder, state: State::Open }
     }
@@ -65,9 +90,7 @@ impl BodyReader {
     /// Takes the next bytes.
     pub fn push(&mut self, bytes: &[u8]) {
         if self.state == State::Open {
-            match &mut self.framer {
-                Framer::Sse(framer) => framer.push(bytes),
-            }
+            self.framer.push(bytes);
         }
     }
 
@@ -75,9 +98,7 @@ impl BodyReader {
     pub fn finish(&mut self) {
         if self.state == State::Open {
             self.state = State::BodyEnded;
-            match &mut self.framer {
-                Framer::Sse(framer) => framer.finish(),
-            }
+            self.framer.finish();
         }
     }
 

@@ -1,6 +1,8 @@
 //! The registry of providers and models: which there are, which can be used, and how a request to one is made.
 
 mod auth;
+#[cfg(feature = "bedrock")]
+mod aws;
 mod builder;
 mod config;
 mod credentials;

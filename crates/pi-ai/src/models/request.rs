@@ -43,6 +43,13 @@ impl Models {
         let mut env = variables(&model.api, &provider, &environment);
         env.extend(auth.env.clone());
         env.extend(std::mem::take(&mut options.env));
+        #[cfg(feature = "bedrock")]
+        if model.api == "bedrock-converse-stream"
+            && auth.api_key.is_none()
+            && !env.contains_key("AWS_BEARER_TOKEN_BEDROCK")
+        {
+            super::aws::add_profile(&mut env, auth.env.get("AWS_PROFILE")).await?;
+        }
         options.headers = headers(&provider, model, &auth, &environment, std::mem::take(&mut options.headers)).await?;
         options.env = env;
         options.api_key = auth.api_key;
@@ -149,6 +156,7 @@ fn variables(api: &ApiId, provider: &Provider, environment: &Environment) -> Ind
             "AWS_ACCESS_KEY_ID",
             "AWS_BEARER_TOKEN_BEDROCK",
             "AWS_BEDROCK_FORCE_CACHE",
+            "AWS_BEDROCK_SKIP_AUTH",
             "AWS_CONFIG_FILE",
             "AWS_CONTAINER_AUTHORIZATION_TOKEN",
             "AWS_CONTAINER_CREDENTIALS_FULL_URI",

@@ -103,6 +103,8 @@ pub struct BlockEnd {
     pub text: Option<String>,
     /// The block's signature.
     pub signature: Option<String>,
+    /// Whether the block turned out to be hidden reasoning.
+    pub redacted: Option<bool>,
 }
 
 /// What is known of a message besides its content, when it ends.

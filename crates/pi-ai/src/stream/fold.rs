@@ -87,6 +87,7 @@ impl MessageFold {
             AssistantEvent::ThinkingEnd { index, end } => {
                 if let Some(AssistantBlock::Thinking(block)) = self.message.content.get_mut(*index) {
                     close(&mut block.thinking, &mut block.thinking_signature, end);
+                    block.redacted = end.redacted.or(block.redacted);
                 }
             }
             AssistantEvent::ToolCallStart { index, call } => {

@@ -84,6 +84,43 @@ pub fn anthropic_messages(data: &[u8]) {
     response("anthropic-messages", data);
 }
 
+/// A response of the wire `openai-responses`, whose decoder is also that of Azure and ChatGPT.
+pub fn openai_responses(data: &[u8]) {
+    response("openai-responses", data);
+}
+
+/// A response of the wire `google-generative-ai`, whose decoder is also that of Vertex.
+pub fn google_generative_ai(data: &[u8]) {
+    response("google-generative-ai", data);
+}
+
+/// A response of the wire `mistral-conversations`.
+pub fn mistral_conversations(data: &[u8]) {
+    response("mistral-conversations", data);
+}
+
+/// A response of the wire `bedrock-converse-stream`. What follows the first byte is the body when that byte is odd;
+/// else each line `kind type payload` of it becomes a frame.
+#[cfg(feature = "bedrock")]
+pub fn bedrock_converse_stream(data: &[u8]) {
+    let (first, rest) = data.split_first().unwrap_or((&0, data));
+    if first % 2 == 1 {
+        return response("bedrock-converse-stream", data);
+    }
+    let text = String::from_utf8_lossy(rest);
+    let mut body = vec![*first];
+    for line in text.lines() {
+        let mut parts = line.splitn(3, ' ');
+        let mut part = || parts.next().unwrap_or_default();
+        let (kind, name, payload) = (part(), part(), part());
+        // Longer names fit no frame.
+        if kind.len() < 100 && name.len() < 1000 {
+            body.extend(super::aws_frame(kind, name, payload.as_bytes()));
+        }
+    }
+    response("bedrock-converse-stream", &body);
+}
+
 fn response(api: &str, data: &[u8]) {
     let (length, body) = data.split_first().unwrap_or((&0, data));
     let whole = read_response(api, std::iter::once(body));

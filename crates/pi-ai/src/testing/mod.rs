@@ -7,3 +7,8 @@ pub mod conformance;
 pub mod expect;
 pub mod fuzz;
 pub mod vectors;
+
+#[cfg(feature = "bedrock")]
+mod aws_frames;
+#[cfg(feature = "bedrock")]
+pub use aws_frames::aws_frame;

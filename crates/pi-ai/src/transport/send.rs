@@ -168,6 +168,8 @@ impl Call {
         let client = self.transport.shared.clients.get(url, limits.connect).await.map_err(Failed::Here)?;
         let mut request = reqwest::Request::new(Method::POST, url.clone());
         request.headers_mut().clone_from(headers);
+        let signed = self.exchange.sign(http, self.transport.shared.clock.now()).map_err(Failed::Here)?;
+        request.headers_mut().extend(header_map(&signed).map_err(Failed::Here)?);
         *request.body_mut() = Some(Bytes::from_owner(SentBody(http.clone())).into());
         let sending = client.execute(request);
         let response = match limits.first_byte {

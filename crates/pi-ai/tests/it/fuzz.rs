@@ -228,3 +228,102 @@ fn anthropic_messages() {
         ],
     );
 }
+
+#[test]
+fn openai_responses() {
+    drive(
+        fuzz::openai_responses,
+        events![
+            "data: {\"type\":\"response.created\",\"response\":{\"id\":\"r\"}}\n\n",
+            "data: {\"type\":\"response.output_item.added\",\"output_index\":0,\"item\":{\"type\":\"message\",\"id\":\"m\"}}\n\n",
+            "data: {\"type\":\"response.output_item.added\",\"output_index\":1,\"item\":{\"type\":\"reasoning\",\"id\":\"rs\"}}\n\n",
+            "data: {\"type\":\"response.output_item.added\",\"output_index\":2,\"item\":{\"type\":\"function_call\",\"id\":\"f\",\"call_id\":\"c\",\"name\":\"n\",\"arguments\":\"\"}}\n\n",
+            "data: {\"type\":\"response.output_item.added\",\"output_index\":3,\"item\":{\"type\":\"custom_tool_call\",\"call_id\":\"c\",\"name\":\"n\",\"input\":\"\"}}\n\n",
+            "data: {\"type\":\"response.output_text.delta\",\"output_index\":0,\"delta\":\"a\"}\n\n",
+            "data: {\"type\":\"response.refusal.delta\",\"output_index\":0,\"delta\":\"a\"}\n\n",
+            "data: {\"type\":\"response.reasoning_summary_text.delta\",\"output_index\":1,\"delta\":\"b\"}\n\n",
+            "data: {\"type\":\"response.reasoning_summary_part.done\",\"output_index\":1}\n\n",
+            "data: {\"type\":\"response.function_call_arguments.delta\",\"output_index\":2,\"delta\":\"{\\\"x\"}\n\n",
+            "data: {\"type\":\"response.function_call_arguments.done\",\"output_index\":2,\"arguments\":\"{\\\"x\\\":1}\"}\n\n",
+            "data: {\"type\":\"response.output_item.done\",\"output_index\":0,\"item\":{\"type\":\"message\",\"id\":\"m\",\"content\":[{\"type\":\"output_text\",\"text\":\"ab\"}]}}\n\n",
+            "data: {\"type\":\"response.output_item.done\",\"output_index\":2,\"item\":{\"type\":\"function_call\",\"call_id\":\"c\",\"name\":\"n\",\"arguments\":\"{}\"}}\n\n",
+            "data: {\"type\":\"response.output_item.done\",\"output_index\":1,\"item\":{\"type\":\"reasoning\",\"id\":\"rs\",\"summary\":[{\"text\":\"s\"}]}}\n\n",
+            "data: {\"type\":\"response.completed\",\"response\":{\"status\":\"completed\",\"usage\":{\"input_tokens\":3}}}\n\n",
+            "data: {\"type\":\"response.incomplete\",\"response\":{\"status\":\"incomplete\",\"incomplete_details\":{\"reason\":\"max_output_tokens\"}}}\n\n",
+            "data: {\"type\":\"response.failed\",\"response\":{\"error\":{\"message\":\"e\"}}}\n\n",
+            "data: {\"type\":\"error\",\"message\":\"e\"}\n\n",
+            "\"output_index\":",
+            "\"item\":{",
+        ],
+    );
+}
+
+#[test]
+fn google_generative_ai() {
+    drive(
+        fuzz::google_generative_ai,
+        events![
+            "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"a\"}]}}]}\n\n",
+            "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"b\",\"thought\":true,\"thoughtSignature\":\"s\"}]}}]}\n\n",
+            "data: {\"candidates\":[{\"content\":{\"parts\":[{\"functionCall\":{\"name\":\"f\",\"args\":{\"x\":1}},\"thoughtSignature\":\"s\"}]}}]}\n\n",
+            "data: {\"candidates\":[{\"finishReason\":\"STOP\"}],\"usageMetadata\":{\"promptTokenCount\":3}}\n\n",
+            "data: {\"candidates\":[{\"finishReason\":\"SAFETY\"}]}\n\n",
+            "data: {\"promptFeedback\":{\"blockReason\":\"OTHER\"}}\n\n",
+            "data: {\"error\":{\"code\":503,\"message\":\"e\"}}\n\n",
+            "{\"candidates\":[{\"content\":{\"parts\":[",
+            "\"functionCall\":",
+            "\"text\":",
+        ],
+    );
+}
+
+#[test]
+fn mistral_conversations() {
+    drive(
+        fuzz::mistral_conversations,
+        events![
+            "data: {\"id\":\"i\",\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n",
+            "data: {\"choices\":[{\"delta\":{\"content\":[{\"type\":\"thinking\",\"thinking\":[{\"type\":\"text\",\"text\":\"t\"}]}]}}]}\n\n",
+            "data: {\"choices\":[{\"delta\":{\"content\":[\"a\",{\"type\":\"text\",\"text\":\"b\"},null]}}]}\n\n",
+            "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"f\",\"arguments\":\"{\\\"x\"}}]}}]}\n\n",
+            "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\"\\\":1}\"}}]}}]}\n\n",
+            "data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"id\":\"null\",\"function\":{\"arguments\":{\"y\":2}}}]}}]}\n\n",
+            "data: {\"choices\":[{\"finish_reason\":\"tool_calls\"}],\"usage\":{\"prompt_tokens\":3}}\n\n",
+            "data: {\"choices\":[{\"finish_reason\":\"error\"}]}\n\n",
+            "data: {\"object\":\"error\",\"message\":\"e\"}\n\n",
+            "data: [DONE]\n\n",
+            "{\"choices\":[{\"delta\":",
+            "\"tool_calls\":[",
+            "\"content\":[",
+        ],
+    );
+}
+
+#[cfg(feature = "bedrock")]
+#[test]
+fn bedrock_converse_stream() {
+    drive(
+        fuzz::bedrock_converse_stream,
+        &[
+            "event messageStart {\"role\":\"assistant\"}\n",
+            "event contentBlockStart {\"contentBlockIndex\":1,\"start\":{\"toolUse\":{\"toolUseId\":\"t\",\"name\":\"n\"}}}\n",
+            "event contentBlockDelta {\"contentBlockIndex\":0,\"delta\":{\"text\":\"a\"}}\n",
+            "event contentBlockDelta {\"contentBlockIndex\":1,\"delta\":{\"toolUse\":{\"input\":\"{\\\"x\"}}}\n",
+            "event contentBlockDelta {\"contentBlockIndex\":2,\"delta\":{\"reasoningContent\":{\"text\":\"r\"}}}\n",
+            "event contentBlockDelta {\"contentBlockIndex\":2,\"delta\":{\"reasoningContent\":{\"signature\":\"s\"}}}\n",
+            "event contentBlockDelta {\"contentBlockIndex\":2,\"delta\":{\"reasoningContent\":{\"redactedContent\":\"YWI=\"}}}\n",
+            "event contentBlockStop {\"contentBlockIndex\":0}\n",
+            "event contentBlockStop {\"contentBlockIndex\":1}\n",
+            "event contentBlockStop {\"contentBlockIndex\":2}\n",
+            "event messageStop {\"stopReason\":\"tool_use\"}\n",
+            "event metadata {\"usage\":{\"inputTokens\":3,\"cacheDetails\":[{\"ttl\":\"1h\",\"inputTokens\":2}]}}\n",
+            "exception throttlingException {\"message\":\"m\"}\n",
+            "error x y\n",
+            "event ",
+            "\n",
+            "{",
+            "\"delta\":",
+            "\u{0}\u{0}\u{0}\u{10}",
+        ],
+    );
+}

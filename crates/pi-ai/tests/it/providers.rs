@@ -82,6 +82,18 @@ fn openai_codex_responses_responses() {
     responses("openai-codex-responses");
 }
 
+#[cfg(feature = "bedrock")]
+#[test]
+fn bedrock_converse_stream_requests() {
+    requests("bedrock-converse-stream", &["common", "extra"]);
+}
+
+#[cfg(feature = "bedrock")]
+#[test]
+fn bedrock_converse_stream_responses() {
+    responses("bedrock-converse-stream");
+}
+
 #[test]
 fn google_generative_ai_requests() {
     requests("google-generative-ai", &["common", "extra", "surrogates"]);
@@ -120,6 +132,11 @@ fn an_answer_does_not_depend_on_where_its_bytes_are_cut() {
         "openai-responses",
         "google-generative-ai",
         "mistral-conversations",
+        #[cfg(feature = "bedrock")]
+        "bedrock-converse-stream",
+        #[cfg(feature = "codex")]
+        "openai-codex-responses",
+        "azure-openai-responses",
     ] {
         for case in vectors::load(&path("provider_responses", wire)).unwrap() {
             let cut = provider_responses::cut_that_matters(&case.input);

@@ -281,10 +281,13 @@ fn version(arguments: &Arguments) -> String {
 
 /// Every feature of this crate, and whether it is on.
 const FEATURES: &[(&str, bool)] = &[
+    ("bedrock", cfg!(feature = "bedrock")),
     ("cli", cfg!(feature = "cli")),
+    ("codex", cfg!(feature = "codex")),
     ("images", cfg!(feature = "images")),
     ("sandbox", cfg!(feature = "sandbox")),
     ("search", cfg!(feature = "search")),
+    ("vertex", cfg!(feature = "vertex")),
 ];
 
 fn say_all(notices: &[String]) {

@@ -10,7 +10,7 @@ mod threads;
 
 use std::{fmt, sync::Arc};
 
-use super::{Concession, Concessions, Decoder, EncodeRequest, HttpRequest, Wire};
+use super::{Concession, Concessions, Decoder, EncodeRequest, HttpRequest, Wire, strict_limits::StrictLimits};
 use crate::{
     error::ProviderError,
     id::{ApiId, SessionId},
@@ -23,6 +23,7 @@ use sessions::Sessions;
 #[derive(Default)]
 pub struct AnthropicMessages {
     sessions: Arc<Sessions>,
+    strict_limits: StrictLimits,
 }
 
 impl AnthropicMessages {
@@ -32,15 +33,9 @@ impl AnthropicMessages {
     /// Forgets what is kept for a conversation.
     pub fn forget(&self, session: &SessionId) {
         self.sessions.forget(session);
+        self.strict_limits.forget(session);
     }
 }
-
-/// How Anthropic says that the strict tools of a request are too many or too large together.
-const STRICT_LIMITS: [&str; 3] = [
-    "The compiled grammar is too large",
-    "Too many strict tools (",
-    "Schemas contains too many parameters with union types (",
-];
 
 impl Wire for AnthropicMessages {
     fn id(&self) -> ApiId {
@@ -63,7 +58,7 @@ impl Wire for AnthropicMessages {
 
     fn concessions(&self, _model: &Model, options: &StreamOptions) -> Concessions {
         let mut concessions = Concessions::default();
-        if options.session_id.as_ref().is_some_and(|session| self.sessions.refuses_strict_tools(session)) {
+        if options.session_id.as_ref().is_some_and(|session| self.strict_limits.are_exceeded(session)) {
             concessions.add(Concession::LenientTools);
         }
         concessions
@@ -73,11 +68,9 @@ impl Wire for AnthropicMessages {
         if let Some(concession) = threads::concession(&self.sessions, sent, refusal) {
             return Some(concession);
         }
-        let body = refusal.body().unwrap_or_default();
-        let over_limits = refusal.status() == Some(400) && STRICT_LIMITS.iter().any(|limit| body.contains(limit));
-        if over_limits && request::has_preferred_strict_tools(request) {
+        if StrictLimits::are_named_by(refusal) && request::has_preferred_strict_tools(request) {
             if let Some(session) = &request.options.session_id {
-                self.sessions.refuse_strict_tools(session);
+                self.strict_limits.exceed(session);
             }
             return Some(Concession::LenientTools);
         }

@@ -376,7 +376,7 @@ fn end_block(block: usize, answer: &mut MessageBuilder) {
         Some(AssistantBlock::Text(_)) => answer.end_text(block, BlockEnd::default()),
         Some(AssistantBlock::Thinking(thinking)) => {
             let signature = thinking.thinking_signature.clone();
-            answer.end_thinking(block, BlockEnd { text: None, signature });
+            answer.end_thinking(block, BlockEnd { signature, ..BlockEnd::default() });
         }
         Some(AssistantBlock::ToolCall(_)) => answer.end_tool_call(block),
         _ => {}

@@ -16,8 +16,6 @@ pub(super) struct Sessions(Mutex<IndexMap<SessionId, Session>>);
 /// What is kept for one conversation.
 #[derive(Clone, Debug, Default)]
 struct Session {
-    /// Trying strict tools again would repeat the refusal, and switching back would cost the cache.
-    refuses_strict_tools: bool,
     /// The server knows no threads.
     refuses_threads: bool,
     /// Where the next request can go on.
@@ -36,14 +34,6 @@ pub(super) struct Thread {
 }
 
 impl Sessions {
-    pub(super) fn refuses_strict_tools(&self, session: &SessionId) -> bool {
-        self.read(session, |session| session.refuses_strict_tools)
-    }
-
-    pub(super) fn refuse_strict_tools(&self, session: &SessionId) {
-        self.change(session, |session| session.refuses_strict_tools = true);
-    }
-
     pub(super) fn refuses_threads(&self, session: &SessionId) -> bool {
         self.read(session, |session| session.refuses_threads)
     }

@@ -195,7 +195,7 @@ impl GeminiDecoder {
 
     fn close_block(&mut self, answer: &mut MessageBuilder) {
         if let Some(OpenBlock { block, kind, signature }) = self.open.take() {
-            let end = BlockEnd { text: None, signature };
+            let end = BlockEnd { signature, ..BlockEnd::default() };
             match kind {
                 BlockKind::Text => answer.end_text(block, end),
                 BlockKind::Thinking => answer.end_thinking(block, end),

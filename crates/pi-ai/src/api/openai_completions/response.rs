@@ -410,7 +410,7 @@ impl ChatDecoder {
             if self.text == Some(block) {
                 answer.end_text(block, BlockEnd::default());
             } else if self.thinking == Some(block) {
-                answer.end_thinking(block, BlockEnd { text: None, signature: self.details_text() });
+                answer.end_thinking(block, BlockEnd { signature: self.details_text(), ..BlockEnd::default() });
             } else if let Some(call) = self.calls.iter_mut().find(|call| call.block == block) {
                 close_call(call, answer)?;
             }

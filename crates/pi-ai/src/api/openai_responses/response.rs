@@ -247,7 +247,7 @@ impl ResponsesDecoder {
                 let whole = whole.into_iter().find(|text| !text.is_empty());
                 self.reasoning.push((item.get("id").cloned().unwrap_or_default(), block));
                 let signature = Some(Value::Object(item).to_string());
-                answer.end_thinking(block, BlockEnd { text: whole, signature });
+                answer.end_thinking(block, BlockEnd { text: whole, signature, ..BlockEnd::default() });
             }
             ("message", ItemKind::Text) => {
                 let mut signature = json!({ "v": 1, "id": item.get("id") });
@@ -255,7 +255,10 @@ impl ResponsesDecoder {
                     signature["phase"] = phase.clone();
                 }
                 let whole = joined(item.get("content"), "");
-                answer.end_text(block, BlockEnd { text: Some(whole), signature: Some(signature.to_string()) });
+                answer.end_text(
+                    block,
+                    BlockEnd { text: Some(whole), signature: Some(signature.to_string()), ..BlockEnd::default() },
+                );
             }
             ("function_call", ItemKind::Call) => {
                 if let Some(arguments) = text("arguments").filter(|arguments| !arguments.is_empty()) {

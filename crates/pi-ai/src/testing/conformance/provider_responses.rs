@@ -71,7 +71,10 @@ impl Response {
             headers: headers
                 .map(|(name, value)| Some((name.to_ascii_lowercase(), value.as_str()?.to_owned())))
                 .collect::<Option<_>>()?,
-            body: value["body"].as_str()?.as_bytes().to_vec(),
+            body: match value["event_stream"].as_array() {
+                Some(events) => event_stream(events)?,
+                None => value["body"].as_str()?.as_bytes().to_vec(),
+            },
             cuts: cuts.map(|cut| usize::try_from(cut.as_u64()?).ok()).collect::<Option<_>>()?,
             abort_after: value["abort_after_chunks"].as_u64().and_then(|pieces| usize::try_from(pieces).ok()),
         })
@@ -102,7 +105,9 @@ impl Response {
     fn answer(&self, call: &Call, pieces: &[&[u8]]) -> MessageBuilder {
         let mut answer = MessageBuilder::new(&call.model, NOW);
         if self.is_success() {
-            answer.start();
+            if call.wire.framing().begins_with_status() {
+                answer.start();
+            }
             let mut reader = call.reader();
             match self.abort_after {
                 None => read_body(&mut reader, pieces, &mut answer),
@@ -118,5 +123,26 @@ impl Response {
             answer.fail(self.error(call));
         }
         answer
+    }
+}
+
+/// Events and exceptions as AWS frames them.
+fn event_stream(events: &[Value]) -> Option<Vec<u8>> {
+    #[cfg(feature = "bedrock")]
+    {
+        let mut body = Vec::new();
+        for event in events {
+            let (kind, name) = match (event["event"].as_str(), event["exception"].as_str()) {
+                (Some(name), _) => ("event", name),
+                (None, name) => ("exception", name?),
+            };
+            body.extend(crate::testing::aws_frame(kind, name, event["payload"].to_string().as_bytes()));
+        }
+        Some(body)
+    }
+    #[cfg(not(feature = "bedrock"))]
+    {
+        let _ = events;
+        None
     }
 }
