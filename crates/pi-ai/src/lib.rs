@@ -50,6 +50,7 @@
 //!   there and back.
 //! - [`stream`]: events and the message that they fold into. A failure is the last event of a stream, never an `Err`;
 //!   [`ProviderError`] tells its class, what the provider said, and every cause.
+//! - [`proxy`]: both ends of a wire of our own, for agents whose models sit behind a server that holds the keys.
 //! - [`recovery`]: what to do with an answer that failed: try again, compact, or give up.
 //!
 //! # Features
@@ -71,6 +72,7 @@ pub mod model;
 #[cfg(feature = "http")]
 pub mod models;
 pub mod options;
+pub mod proxy;
 pub mod recovery;
 pub mod replay;
 pub mod schema;

@@ -62,6 +62,11 @@ pub fn from_event(provider: &ProviderId, data: &str) -> ProviderError {
     with_delay(ProviderError::new(kind, message).with_body(data), said.retry_after)
 }
 
+/// The class of a failure of which only the words are known.
+pub(crate) fn kind_of(provider: &ProviderId, message: &str) -> ErrorKind {
+    classify(provider, None, &Said::default(), message)
+}
+
 fn with_delay(error: ProviderError, delay: Option<Duration>) -> ProviderError {
     match delay {
         Some(delay) => error.with_retry_after(delay),

@@ -32,6 +32,7 @@ pub mod openai_codex_responses;
 pub mod openai_completions;
 pub mod openai_responses;
 pub(crate) mod phrases;
+pub mod pi_messages;
 mod reader;
 pub mod retry;
 pub mod sse;
@@ -307,6 +308,7 @@ impl BuiltinWires {
             #[cfg(not(feature = "codex"))]
             "openai-codex-responses" => return Err(feature_off(id, "codex")),
             mistral_conversations::MistralConversations::ID => Arc::new(mistral_conversations::MistralConversations),
+            pi_messages::PiMessages::ID => Arc::new(pi_messages::PiMessages),
             google_generative_ai::GoogleGenerativeAi::ID => Arc::new(google_generative_ai::GoogleGenerativeAi),
             #[cfg(feature = "vertex")]
             google_vertex::GoogleVertex::ID => Arc::new(google_vertex::GoogleVertex),

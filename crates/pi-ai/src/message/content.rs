@@ -338,6 +338,12 @@ impl From<TextContent> for AssistantBlock {
     }
 }
 
+impl From<ThinkingContent> for AssistantBlock {
+    fn from(thinking: ThinkingContent) -> Self {
+        Self::Thinking(thinking)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

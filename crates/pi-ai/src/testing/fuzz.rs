@@ -99,6 +99,11 @@ pub fn mistral_conversations(data: &[u8]) {
     response("mistral-conversations", data);
 }
 
+/// A response of the wire `pi-messages`, whose decoder is also that of the proxy's client.
+pub fn pi_messages(data: &[u8]) {
+    response("pi-messages", data);
+}
+
 /// A response of the wire `bedrock-converse-stream`. What follows the first byte is the body when that byte is odd;
 /// else each line `kind type payload` of it becomes a frame.
 #[cfg(feature = "bedrock")]

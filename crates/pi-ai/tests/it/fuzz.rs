@@ -299,6 +299,32 @@ fn mistral_conversations() {
     );
 }
 
+#[test]
+fn pi_messages() {
+    drive(
+        fuzz::pi_messages,
+        events![
+            "data: {\"type\":\"start\"}\n\n",
+            "data: {\"type\":\"text_start\",\"contentIndex\":0}\n\n",
+            "data: {\"type\":\"text_delta\",\"contentIndex\":0,\"delta\":\"a\"}\n\n",
+            "data: {\"type\":\"text_end\",\"contentIndex\":0,\"content\":\"b\",\"contentSignature\":\"s\"}\n\n",
+            "data: {\"type\":\"thinking_start\",\"contentIndex\":1,\"content\":\"x\",\"redacted\":true}\n\n",
+            "data: {\"type\":\"thinking_start\",\"contentIndex\":0}\n\n",
+            "data: {\"type\":\"thinking_delta\",\"contentIndex\":0,\"delta\":\"a\"}\n\n",
+            "data: {\"type\":\"thinking_end\",\"contentIndex\":0,\"redacted\":true,\"contentSignature\":\"s\"}\n\n",
+            "data: {\"type\":\"toolcall_start\",\"contentIndex\":1,\"id\":\"c\",\"toolName\":\"n\"}\n\n",
+            "data: {\"type\":\"toolcall_delta\",\"contentIndex\":1,\"delta\":\"{\\\"x\"}\n\n",
+            "data: {\"type\":\"toolcall_end\",\"contentIndex\":1}\n\n",
+            "data: {\"type\":\"toolcall_end\",\"contentIndex\":1,\"toolCall\":{\"id\":\"c\",\"name\":\"n\",\"arguments\":{}}}\n\n",
+            "data: {\"type\":\"done\",\"reason\":\"stop\",\"usage\":{\"input\":1},\"lateSignatures\":[[0,\"s\"]]}\n\n",
+            "data: {\"type\":\"done\",\"reason\":\"toolUse\",\"rewrite\":{\"a\":1}}\n\n",
+            "data: {\"type\":\"error\",\"reason\":\"aborted\"}\n\n",
+            "\"contentIndex\":",
+            "{\"type\":",
+        ],
+    );
+}
+
 #[cfg(feature = "bedrock")]
 #[test]
 fn bedrock_converse_stream() {

@@ -7,6 +7,7 @@ mod fuzz;
 #[cfg(feature = "http")]
 mod models;
 mod providers;
+mod proxy;
 mod schema;
 mod streaming_json;
 mod transcript;
