@@ -102,7 +102,7 @@ impl Plan {
         }
         Self {
             before_head: reply.before_head.clone(),
-            head: head(status, reply, full_length),
+            head: head(status, reply, wire, full_length),
             segments,
             end: reply.end,
             reusable: reply.end == End::Complete && reply.framing != Framing::UntilClose,
@@ -140,9 +140,13 @@ fn cut_steps(steps: Vec<Step>, cut: Cut) -> Vec<Step> {
     kept
 }
 
-fn head(status: u16, reply: &Reply, length: usize) -> Vec<u8> {
+fn head(status: u16, reply: &Reply, wire: Wire, length: usize) -> Vec<u8> {
     let mut head = format!("HTTP/1.1 {status} {}\r\n", reason(status));
     for (name, value) in &reply.headers {
+        let value = match &reply.content {
+            Content::Answer(_) if name == "content-type" => wire.dialect().content_type(),
+            _ => value.as_str(),
+        };
         head.push_str(&format!("{name}: {value}\r\n"));
     }
     match reply.framing {

@@ -207,7 +207,11 @@ impl Shared {
 }
 
 fn record(raw: RawRequest, connection: usize, index: usize, only: Option<Wire>) -> Request {
-    let json = serde_json::from_slice(&raw.body).ok().map(Arc::new);
+    let json = match raw.head.header("content-encoding") {
+        Some("zstd") => zstd::decode_all(&raw.body[..]).ok().and_then(|body| serde_json::from_slice(&body).ok()),
+        _ => serde_json::from_slice(&raw.body).ok(),
+    };
+    let json = json.map(Arc::new);
     let mut request = Request {
         index,
         connection,
@@ -261,9 +265,6 @@ fn check_request(request: &Request, wire: Wire, check: &mut Check) {
     let json = request.header("content-type").is_some_and(|value| value.starts_with("application/json"));
     check.require(json, "head", "`content-type` is not application/json");
     wire.dialect().check_head(request, check);
-    if request.header("content-encoding").is_some() {
-        return;
-    }
     match &request.json {
         Some(body) if body.is_object() => wire.dialect().check(body, check),
         _ => check.fail("body", "expected a JSON object in UTF-8, without unpaired surrogates"),

@@ -272,6 +272,12 @@ pub trait Decoder: Send + 'static {
     /// what had come stays.
     fn frame(&mut self, frame: Frame<'_>, answer: &mut MessageBuilder) -> Result<Flow, ProviderError>;
 
+    /// Whether all that the answer needs has come, although its terminator has not. Whoever reads waits only a moment
+    /// more then: some servers never send one and keep the connection open.
+    fn is_settled(&self) -> bool {
+        false
+    }
+
     /// The terminator or the end of the body came: completes open blocks and ends the answer with
     /// [`MessageBuilder::done`].
     ///

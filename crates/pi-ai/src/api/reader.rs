@@ -102,6 +102,11 @@ impl BodyReader {
         }
     }
 
+    /// Whether the answer needs nothing more, although it has not ended: see [`Decoder::is_settled`].
+    pub fn is_settled(&self) -> bool {
+        self.state == State::Open && self.decoder.is_settled()
+    }
+
     /// Decodes the next frame, if it is there. A failure ends the answer.
     pub fn advance(&mut self, answer: &mut MessageBuilder) -> Progress {
         self.try_advance(answer).unwrap_or_else(|error| {

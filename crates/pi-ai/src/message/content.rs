@@ -156,6 +156,14 @@ impl AssistantBlock {
         }
     }
 
+    /// The reasoning of a reasoning block.
+    pub fn as_thinking(&self) -> Option<&ThinkingContent> {
+        match self {
+            Self::Thinking(thinking) => Some(thinking),
+            _ => None,
+        }
+    }
+
     /// The call of a tool-call block.
     pub fn as_tool_call(&self) -> Option<&ToolCall> {
         match self {

@@ -4,6 +4,7 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -29,6 +30,9 @@ use crate::{
 
 /// The most of a body that is no event stream that is kept, to say what it is.
 const MAX_STRAY_BYTES: usize = 64 * 1024;
+
+/// How long a server that has said why the answer ends may take for its last counts and the terminator.
+const AFTERTHOUGHT: Duration = Duration::from_secs(1);
 
 /// A request on its way and the answer to it. Dropping it closes the connection.
 pub(crate) struct HttpSource(Phase);
@@ -166,6 +170,10 @@ impl Answering {
                     self.end()?;
                 }
                 Poll::Ready(None) => self.end()?,
+                Poll::Pending if self.reader.is_settled() => {
+                    ready!(self.clock.poll_silence(cx, None, Some(AFTERTHOUGHT)));
+                    self.end()?;
+                }
                 Poll::Pending => {
                     let limits = self.sent.limits;
                     let (wait, limit) = ready!(self.clock.poll_silence(cx, limits.first_byte, limits.idle));
@@ -273,9 +281,9 @@ impl SilenceClock {
     fn poll_silence(
         &mut self,
         cx: &mut Context<'_>,
-        first_byte: Option<std::time::Duration>,
-        idle: Option<std::time::Duration>,
-    ) -> Poll<(Wait, std::time::Duration)> {
+        first_byte: Option<Duration>,
+        idle: Option<Duration>,
+    ) -> Poll<(Wait, Duration)> {
         let limit = match self.wait {
             Wait::FirstByte => first_byte,
             Wait::Idle => idle,
@@ -283,6 +291,9 @@ impl SilenceClock {
         let Some(limit) = limit else { return Poll::Pending };
         let end = self.last + limit;
         let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(end)));
+        if timer.deadline() > end {
+            timer.as_mut().reset(end);
+        }
         loop {
             ready!(timer.as_mut().poll(cx));
             if Instant::now() >= end {

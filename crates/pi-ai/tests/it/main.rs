@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod ai_data;
+#[cfg(feature = "http")]
+mod every_wire;
 mod fuzz;
 #[cfg(feature = "http")]
 mod models;

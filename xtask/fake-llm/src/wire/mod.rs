@@ -4,12 +4,14 @@
 //! in [`Wire::ALL`] and [`Wire::dialect`].
 
 mod anthropic_messages;
+mod bedrock;
 mod check;
 mod google;
 mod mistral;
 mod openai_completions;
 mod openai_responses;
 mod pairing;
+mod pi_messages;
 
 use serde_json::Value;
 
@@ -36,6 +38,11 @@ pub enum Wire {
     /// Mistral chat, `POST …/chat/completions`. It shares its path with [`Wire::OpenAiCompletions`], so a server speaks
     /// it only when its script names it.
     MistralConversations,
+    /// Amazon Bedrock, `POST /model/…/converse-stream`.
+    BedrockConverseStream,
+    /// The messages of pi itself, `POST …/messages` or `POST …/api/stream`. It shares a path with
+    /// [`Wire::AnthropicMessages`], so a server speaks it only when its script names it.
+    PiMessages,
 }
 
 impl Wire {
@@ -46,6 +53,8 @@ impl Wire {
         Wire::OpenAiResponses,
         Wire::GoogleGenerativeAi,
         Wire::MistralConversations,
+        Wire::BedrockConverseStream,
+        Wire::PiMessages,
     ];
 
     /// The wire whose requests go to this path.
@@ -75,6 +84,8 @@ impl Wire {
             Self::OpenAiResponses => &openai_responses::OpenAiResponses,
             Self::GoogleGenerativeAi => &google::Google,
             Self::MistralConversations => &mistral::Mistral,
+            Self::BedrockConverseStream => &bedrock::Bedrock,
+            Self::PiMessages => &pi_messages::PiMessages,
         }
     }
 
@@ -102,6 +113,10 @@ pub(crate) trait Dialect: Sync {
     fn name(&self) -> &'static str;
     fn base_path(&self) -> &'static str;
     fn owns(&self, path: &str) -> bool;
+    /// The type of a streamed answer's body.
+    fn content_type(&self) -> &'static str {
+        "text/event-stream"
+    }
     /// The model that a request asks for.
     fn model<'r>(&self, request: &'r Request) -> &'r str {
         request.json()["model"].as_str().unwrap_or("fake-model")

@@ -316,6 +316,10 @@ impl Decoder for ConverseDecoder {
         }
     }
 
+    fn is_settled(&self) -> bool {
+        self.finish.is_some()
+    }
+
     fn finish(&mut self, answer: &mut MessageBuilder) -> Result<(), ProviderError> {
         let reason = match self.finish.take() {
             Some(Finish::Done(reason)) => reason,

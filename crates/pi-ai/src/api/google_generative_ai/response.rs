@@ -280,6 +280,10 @@ impl Decoder for GeminiDecoder {
         }
     }
 
+    fn is_settled(&self) -> bool {
+        self.finish.is_some()
+    }
+
     fn finish(&mut self, answer: &mut MessageBuilder) -> Result<(), ProviderError> {
         self.close_block(answer);
         match self.finish.take() {

@@ -331,6 +331,10 @@ impl Decoder for MistralDecoder {
         }
     }
 
+    fn is_settled(&self) -> bool {
+        self.finish.is_some()
+    }
+
     fn finish(&mut self, answer: &mut MessageBuilder) -> Result<(), ProviderError> {
         self.close_block(answer);
         for call in self.calls.drain(..) {

@@ -477,6 +477,10 @@ impl Decoder for ChatDecoder {
         outcome.map(|()| Flow::More).inspect_err(|_| self.keep_details(answer))
     }
 
+    fn is_settled(&self) -> bool {
+        self.finish.is_some()
+    }
+
     fn finish(&mut self, answer: &mut MessageBuilder) -> Result<(), ProviderError> {
         self.close_blocks(answer)?;
         match self.finish.take() {
