@@ -97,6 +97,18 @@ impl Reply {
         Self::new(status, content_type, Content::Steps(vec![Step::Bytes(body.into())]))
     }
 
+    /// Adds to a body that is sent as it stands, after a wait.
+    ///
+    /// # Panics
+    ///
+    /// When the body is an answer or an error of the wire.
+    pub fn then(mut self, wait: impl Into<Wait>, bytes: impl Into<Vec<u8>>) -> Self {
+        let Content::Steps(steps) = &mut self.content else { panic!("only raw bodies can be added to") };
+        steps.push(Step::Wait(wait.into()));
+        steps.push(Step::Bytes(bytes.into()));
+        self
+    }
+
     /// An event stream of `data:` events, each sent as it stands.
     pub fn data_events<D: AsRef<str>>(events: impl IntoIterator<Item = D>) -> Self {
         let steps =

@@ -4,11 +4,13 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 
-use super::{BodyReader, Concession, Concessions, EncodeRequest, HttpRequest, Wire, retry};
+use super::{
+    BodyReader, Concession, Concessions, EncodeRequest, HttpRequest, Wire, headers::has_image, phrases, retry,
+};
 use crate::{
     context::TranscriptContext,
     error::ProviderError,
-    model::Model,
+    model::{InputKind, Model},
     options::{Headers, StreamOptions},
     stream::MessageBuilder,
     time::Timestamp,
@@ -81,9 +83,14 @@ impl Exchange {
 
     /// Decides what comes after a failure before the answer began. `chance` in 0..1 spreads retries.
     pub fn failed(&mut self, sent: &HttpRequest, error: &ProviderError, chance: f64) -> Next {
-        if let Some(concession) = self.wire.concede(&self.request(), sent, error)
+        let concession = self.wire.concede(&self.request(), sent, error).or_else(|| self.concede_images(error));
+        if let Some(concession) = concession
             && self.concessions.add(concession.clone())
         {
+            if concession == Concession::NoImages {
+                // To every encoder, a model that reads text only.
+                Arc::make_mut(&mut self.model).input = vec![InputKind::Text];
+            }
             let (message, status) = (error.message().to_owned(), error.status());
             self.diagnostics.push(Diagnostic { concession, message, status });
             return Next::EncodeAgain;
@@ -95,6 +102,14 @@ impl Exchange {
             }
             Err(error) => Next::Fail(error),
         }
+    }
+
+    /// A picture that is refused would be refused with every later request: the conversation would be stuck.
+    fn concede_images(&self, refusal: &ProviderError) -> Option<Concession> {
+        let is_refused = matches!(refusal.status(), Some(400 | 413 | 415 | 422))
+            && self.model.reads_images()
+            && phrases::says_image_refused(refusal.message());
+        (is_refused && self.context.messages().iter().any(has_image)).then_some(Concession::NoImages)
     }
 
     /// The model that is asked.

@@ -174,7 +174,7 @@ fn host(url: &str) -> &str {
     host.split_once(':').map_or(host, |(host, _)| host)
 }
 
-fn has_image(message: &Message) -> bool {
+pub(crate) fn has_image(message: &Message) -> bool {
     let blocks = match message {
         Message::User(message) => match &message.content {
             Content::Blocks(blocks) => blocks,

@@ -142,6 +142,8 @@ pub enum Concession {
     NewThread,
     /// The conversation has no thread at the provider.
     NoThread,
+    /// Pictures are replaced by notes that they were there.
+    NoImages,
     /// Of a wire that an application adds.
     Other(String),
 }
@@ -152,6 +154,7 @@ impl Concession {
         match self {
             Self::LenientTools => "anthropic_strict_tools_fallback",
             Self::NewThread | Self::NoThread => "anthropic_thread_fallback",
+            Self::NoImages => "refused_images_fallback",
             Self::Other(name) => name,
         }
     }

@@ -18,6 +18,11 @@ pub(crate) fn says_quota(text: &str) -> bool {
     any(QUOTA, &text.to_ascii_lowercase())
 }
 
+/// A picture in the request is refused: it is too large, damaged, or of a kind that the model does not take.
+pub(crate) fn says_image_refused(text: &str) -> bool {
+    any(IMAGE_REFUSED, &text.to_ascii_lowercase())
+}
+
 /// The same request may succeed later.
 pub(crate) fn says_transient(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
@@ -27,6 +32,34 @@ pub(crate) fn says_transient(text: &str) -> bool {
 }
 
 // In the tables: `#` is a number (with commas), `*` anything, `?` at most one character, `[…]` an optional part.
+
+const IMAGE_REFUSED: &[&str] = &[
+    "could not process image",
+    "unable to process[ input] image",
+    "failed to process image",
+    "failed to decode image",
+    "invalid image",
+    "invalid base64 image",
+    "unsupported image",
+    "support image input",
+    "support image content",
+    "support images",
+    "image exceeds",
+    "image*exceeds # mb",
+    "image*exceeds the",
+    "image is too large",
+    "image*too large",
+    "image dimensions",
+    "image data*not valid",
+    "image*not a valid",
+    "image is not supported",
+    "images are not supported",
+    "image format*not supported",
+    "image_url is only supported",
+    "unknown variant `image_url`",
+    "not a multimodal model",
+    "not a vision model",
+];
 
 const OVERFLOW: &[&str] = &[
     "prompt [is ]too long",

@@ -45,6 +45,13 @@ pub(super) fn const_as_enum(schema: &Value) -> Value {
 /// The schema in OpenAPI's subset, for servers that refuse everything else.
 pub(super) fn openapi_subset(schema: &Value) -> Value {
     rewrite(&const_as_enum(schema), &mut |schema| {
+        if let Some(alternatives) = schema.shift_remove("oneOf")
+            && !schema.contains_key("anyOf")
+        {
+            schema.insert("anyOf".into(), alternatives);
+        }
+        // It may lift a schema out of its alternatives.
+        null_as_nullable(schema);
         let is_integer = schema.get("type").is_some_and(|kind| kind == "integer");
         if is_integer
             && let Some(above) = schema.get("exclusiveMinimum").and_then(Value::as_i64)
@@ -52,12 +59,6 @@ pub(super) fn openapi_subset(schema: &Value) -> Value {
         {
             schema.insert("minimum".into(), above.saturating_add(1).into());
         }
-        if let Some(alternatives) = schema.shift_remove("oneOf")
-            && !schema.contains_key("anyOf")
-        {
-            schema.insert("anyOf".into(), alternatives);
-        }
-        null_as_nullable(schema);
         schema.retain(|keyword, _| OPENAPI_KEYWORDS.contains(&keyword.as_str()));
     })
 }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use fake_llm::{Answer as Said, End, Reply};
-use pi_ai::{ErrorKind, Model, StopReason, StreamOptions};
+use pi_ai::{Content, Context, ErrorKind, InputBlock, Message, Model, StopReason, StreamOptions, model::InputKind};
 use serde_json::json;
 
-use super::{Setup, finish, models_with, question};
+use super::{Setup, chat, finish, models_with, question};
 
 #[tokio::test]
 async fn a_failing_status_keeps_what_the_provider_said() {
@@ -131,4 +131,28 @@ async fn a_missing_key_is_told_before_anything_is_sent() {
     let answer = finish(models.ask(&model, question(), StreamOptions::default())).await;
     assert_eq!(answer.error().kind(), ErrorKind::Auth);
     assert!(answer.said().contains("GROQ_API_KEY"));
+}
+
+#[tokio::test]
+async fn a_picture_that_is_refused_is_replaced_so_that_the_conversation_goes_on() {
+    let refusal = "messages.0.content.1.image.source.base64: image exceeds 5 MB maximum: 6000000 bytes > 5242880 bytes";
+    let setup = Setup::new(chat().reply(Reply::error(400, refusal)).reply("I cannot see it."));
+    let seeing =
+        |setup: &Setup| Arc::new(Model { input: vec![InputKind::Text, InputKind::Image], ..(*setup.model).clone() });
+    let picture = Content::from(vec![InputBlock::text("look"), InputBlock::image("aGk=", "image/png")]);
+    let context = Context::from(vec![Message::user(picture)]);
+    let answer = finish(setup.models.ask(&seeing(&setup), context.clone(), StreamOptions::default())).await;
+    assert_eq!((answer.message.text().as_str(), answer.starts()), ("I cannot see it.", 1));
+    let told = answer.message.diagnostics.unwrap().to_string();
+    assert!(told.contains("refused_images_fallback") && told.contains("image exceeds 5 MB"), "{told}");
+    let sent = setup.server.requests();
+    assert!(sent[0].json().to_string().contains("aGk=") && !sent[1].json().to_string().contains("aGk="));
+    assert!(sent[1].last_text().starts_with("look\n["), "a note stands in its place: {}", sent[1].last_text());
+
+    // Nothing is tried again for a refusal of another kind, or where there is no picture.
+    for (context, reason) in [(context, "bad tool schema"), (question(), refusal)] {
+        let setup = Setup::replying(Reply::error(400, reason));
+        let answer = finish(setup.models.ask(&seeing(&setup), context, StreamOptions::default())).await;
+        assert_eq!((answer.error().status(), setup.server.requests().len()), (Some(400), 1), "{reason}");
+    }
 }

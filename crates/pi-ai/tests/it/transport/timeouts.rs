@@ -36,12 +36,23 @@ async fn a_server_that_never_begins_is_given_up() {
 }
 
 #[tokio::test]
-async fn every_byte_counts_as_a_sign_of_life_comments_included() {
+async fn every_byte_counts_as_a_sign_of_life() {
     let pause = Duration::from_millis(100);
     let alive = Said::new().text("a").wait(pause).text("b").wait(pause).text("c").wait(pause).text("d");
     let setup = Setup::replying(alive);
     let answer = setup.ask(limited(LONG, Limit::After(Duration::from_millis(250)))).await;
     assert_eq!((answer.message.text().as_str(), answer.error.is_none()), ("abcd", true));
+}
+
+#[tokio::test]
+async fn comments_alone_keep_an_answer_alive() {
+    let (pause, event) = (Duration::from_millis(100), "data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n");
+    let begun = Reply::raw(200, "text/event-stream", event);
+    let alive = (0..5).fold(begun, |reply, _| reply.then(pause, ": keep-alive\n\n"));
+    let setup =
+        Setup::replying(alive.then(pause, "data: {\"choices\":[{\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"));
+    let answer = setup.ask(limited(LONG, Limit::After(Duration::from_millis(300)))).await;
+    assert_eq!((answer.message.text().as_str(), answer.error.is_none()), ("a", true));
 }
 
 #[tokio::test]

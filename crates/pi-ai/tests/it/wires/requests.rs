@@ -11,6 +11,8 @@ use super::{body, data, encode, model, transcript};
 
 const CHAT: &str = "openai-completions";
 const ANTHROPIC: &str = "anthropic-messages";
+const RESPONSES: &str = "openai-responses";
+const GEMINI: &str = "google-generative-ai";
 
 fn answer(model: &Model, content: Vec<AssistantBlock>) -> Message {
     let stop_reason = match content.iter().any(|block| block.as_tool_call().is_some()) {
@@ -273,4 +275,82 @@ fn reasoning_goes_back_in_the_field_that_it_came_in() {
     let deepseek = model(CHAT, json!({"provider": "deepseek", "baseUrl": "https://api.deepseek.com"}));
     let sent = body(&deepseek, vec![Message::user("go"), answer(&deepseek, vec![call("c1", "read")])]);
     assert_eq!(sent["messages"][1]["reasoning_content"], "");
+}
+
+#[test]
+fn reasoning_goes_back_encrypted_and_in_its_place_before_its_call() {
+    let reasoning = model(RESPONSES, json!({"id": "m1"}));
+    let sent = body(&reasoning, transcript("reasoning_before_call"));
+    let kinds: Vec<_> = sent["input"].as_array().unwrap().iter().filter_map(|item| item["type"].as_str()).collect();
+    assert_eq!(kinds, ["reasoning", "function_call", "function_call_output"]);
+    assert_eq!((&sent["store"], &sent["input"][1]["encrypted_content"]), (&json!(false), &json!("ZW5j")));
+    // For another model neither reasoning nor the id that belongs to it.
+    let other = body(&model(RESPONSES, json!({"id": "m2"})), transcript("reasoning_before_call"));
+    assert!(!other.to_string().contains("ZW5j") && !other.to_string().contains("rs_1"), "{other}");
+}
+
+#[test]
+fn reasoning_that_nobody_has_stored_is_not_referred_to() {
+    for model in [model(RESPONSES, json!({})), model(RESPONSES, json!({"reasoning": false}))] {
+        let thinking = ThinkingContent {
+            thinking: "hm".into(),
+            thinking_signature: Some(json!({"type": "reasoning", "id": "rs_9", "summary": []}).to_string()),
+            ..ThinkingContent::default()
+        };
+        let content = vec![AssistantBlock::Thinking(thinking), call("c1|fc_1", "read")];
+        let sent = body(&model, vec![Message::user("go"), answer(&model, content)]);
+        assert!(!sent.to_string().contains("rs_9"), "{sent}");
+    }
+    // What is thought is asked for in a form that can come back.
+    let options = pi_ai::StreamOptions {
+        api_key: Some("k".into()),
+        reasoning: Some(pi_ai::ThinkingLevel::High),
+        ..pi_ai::StreamOptions::default()
+    };
+    let context = Context::from(vec![Message::user("go")]).normalize();
+    let model = model(RESPONSES, json!({}));
+    let request = pi_ai::api::EncodeRequest {
+        model: &model,
+        context: &context,
+        options: &options,
+        concessions: &pi_ai::api::Concessions::default(),
+    };
+    let sent: Value = serde_json::from_slice(&super::wire(&model).encode(&request).unwrap().body).unwrap();
+    assert_eq!(sent["include"], json!(["reasoning.encrypted_content"]));
+}
+
+#[test]
+fn a_schema_reaches_gemini_in_the_form_that_its_server_takes() {
+    let schema: Value = serde_json::from_slice(&data("schemas/beyond_openapi.json")).unwrap();
+    let tool = ToolDeclaration::new("t", "d", schema.clone());
+    let declared = |compat: Value| {
+        let body = encode(&model(GEMINI, json!({"compat": compat})), &with_tool(tool.clone())).body;
+        let body: Value = serde_json::from_slice(&body).unwrap();
+        body["tools"][0]["functionDeclarations"][0].clone()
+    };
+    let whole = &declared(json!({}))["parametersJsonSchema"];
+    let mut expected = schema.clone();
+    expected["properties"]["u"]["items"] = json!({"enum": ["x"]});
+    assert_eq!(*whole, expected);
+    let subset = declared(json!({"requiresOpenApiSchema": true}))["parameters"].to_string();
+    for refused in ["exclusiveMinimum", "multipleOf", "propertyNames", "additionalProperties", "uniqueItems", "const"] {
+        assert!(!subset.contains(refused), "{refused}: {subset}");
+    }
+    assert!(subset.contains(r#""minimum":1"#), "{subset}");
+    assert_eq!(tool.parameters, schema);
+}
+
+#[test]
+fn ids_come_back_as_they_were_after_a_detour_over_another_model() {
+    let messages = transcript("long_call_ids");
+    let home = match &messages[1] {
+        Message::Assistant(message) => {
+            let fields = json!({"id": message.model, "provider": message.provider});
+            model(&message.api, fields)
+        }
+        other => panic!("{other:?}"),
+    };
+    let before = body(&home, messages.clone());
+    let _ = body(&model(ANTHROPIC, json!({})), messages.clone());
+    assert_eq!(body(&home, messages), before);
 }

@@ -9,6 +9,8 @@ use super::{data, model, read, read_file};
 
 const CHAT: &str = "openai-completions";
 const ANTHROPIC: &str = "anthropic-messages";
+const RESPONSES: &str = "openai-responses";
+const GEMINI: &str = "google-generative-ai";
 
 /// Name and arguments of each call.
 fn calls(api: &str, name: &str) -> Vec<(String, Value)> {
@@ -280,4 +282,42 @@ fn a_call_that_was_never_ended_is_finished_before_it_may_run() {
     let (message, _) = read(&model(ANTHROPIC, json!({})), &[cut.as_bytes()]);
     let call = message.tool_calls().next().unwrap();
     assert!(call.arguments_error.is_some() && call.arguments.is_empty(), "{call:?}");
+}
+
+#[test]
+fn events_of_unknown_types_are_passed_over() {
+    let (message, error) = read_file(RESPONSES, "unknown_events");
+    assert_eq!((message.text().as_str(), message.stop_reason), ("alive", StopReason::Stop), "{error:?}");
+    assert_eq!(message.usage.total_tokens, 6);
+    let named = |body: Vec<u8>| {
+        let text = String::from_utf8(body).unwrap();
+        format!(
+            "event: ping\ndata: {{\"type\":\"ping\"}}\n\nevent: future\ndata: {{\"type\":\"future\",\"index\":9}}\n\n{text}"
+        )
+    };
+    let body = named(data("streams/fragments_after_empty_input.sse"));
+    let (message, error) = read(&model(ANTHROPIC, json!({})), &[body.as_bytes()]);
+    assert_eq!((message.tool_calls().count(), message.stop_reason), (1, StopReason::ToolUse), "{error:?}");
+}
+
+#[test]
+fn content_of_unknown_types_is_passed_over() {
+    let (message, error) = read_file(RESPONSES, "unknown_content_part");
+    assert_eq!((message.text().as_str(), message.stop_reason), ("done", StopReason::Stop), "{error:?}");
+    let parts = json!([{"text": "a"}, {"executableCode": {"code": "1"}}, {"futurePart": 1}, 7, {"text": "b"}]);
+    let chunk = json!({"candidates": [{"content": {"parts": parts}, "finishReason": "STOP"}]});
+    let (message, error) = read(&model(GEMINI, json!({})), &[format!("data: {chunk}\n\n").as_bytes()]);
+    assert_eq!(message.text(), "ab", "{error:?}");
+}
+
+#[test]
+fn the_signature_of_a_call_is_kept_on_it_and_goes_back_with_it() {
+    let model = model(GEMINI, json!({}));
+    let (message, _) = read(&model, &[&data("streams/signed_function_call.sse")]);
+    let signatures: Vec<_> = message.tool_calls().map(|call| call.thought_signature.as_deref()).collect();
+    assert_eq!(signatures, [Some("c2lnMQ=="), None]);
+    let stored: pi_ai::Message = serde_json::from_value(json!(pi_ai::Message::from(message))).unwrap();
+    let sent = super::body(&model, vec![pi_ai::Message::user("go"), stored]);
+    let parts = &sent["contents"][1]["parts"];
+    assert_eq!((&parts[0]["thoughtSignature"], parts[1].get("thoughtSignature")), (&json!("c2lnMQ=="), None));
 }
