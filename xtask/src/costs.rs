@@ -56,7 +56,7 @@ pub(crate) fn run(matches: &ArgMatches) -> Result<Outcome, Error> {
 }
 
 /// Every third-party crate that is built for `package`, as `name version`.
-fn third_party_crates(package: &str) -> Result<BTreeSet<String>, Error> {
+pub(crate) fn third_party_crates(package: &str) -> Result<BTreeSet<String>, Error> {
     let arguments = ["tree", "--package", package, "--edges", "normal,build", "--prefix", "none", "--format", "{p}"];
     let output = workspace::cargo().args(arguments).output()?;
     if !output.status.success() {

@@ -7,6 +7,7 @@ mod costs;
 mod features;
 mod picture;
 mod sessions;
+mod wires;
 
 use std::process::ExitCode;
 
@@ -38,6 +39,7 @@ fn command() -> Command {
         .subcommand(features::command())
         .subcommand(costs::command())
         .subcommand(sessions::command())
+        .subcommand(wires::command())
 }
 
 fn run(matches: &ArgMatches) -> Result<Outcome, Error> {
@@ -49,6 +51,7 @@ fn run(matches: &ArgMatches) -> Result<Outcome, Error> {
         Some(("features", matches)) => features::run(matches),
         Some(("costs", matches)) => costs::run(matches),
         Some(("sessions", matches)) => sessions::run(matches),
+        Some(("wires", matches)) => wires::run(matches),
         _ => unreachable!("clap requires one of the subcommands above"),
     }
 }

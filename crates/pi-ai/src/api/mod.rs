@@ -298,6 +298,23 @@ pub struct BuiltinWires {
 }
 
 impl BuiltinWires {
+    /// The names of all wires that are built in.
+    pub const IDS: &[&str] = &[
+        openai_completions::OpenAiCompletions::ID,
+        openai_responses::OpenAiResponses::ID,
+        azure_openai_responses::AzureOpenAiResponses::ID,
+        #[cfg(feature = "codex")]
+        openai_codex_responses::OpenAiCodexResponses::ID,
+        anthropic_messages::AnthropicMessages::ID,
+        google_generative_ai::GoogleGenerativeAi::ID,
+        #[cfg(feature = "vertex")]
+        google_vertex::GoogleVertex::ID,
+        mistral_conversations::MistralConversations::ID,
+        #[cfg(feature = "bedrock")]
+        bedrock_converse_stream::BedrockConverseStream::ID,
+        pi_messages::PiMessages::ID,
+    ];
+
     /// The wire of this name.
     ///
     /// # Errors

@@ -19,7 +19,7 @@ pub fn run(_file_stem: &str, input: &Value) -> Option<Value> {
 }
 
 /// A request as the vectors show it: without what names the client.
-pub(super) fn shown(request: &HttpRequest) -> Value {
+pub fn shown(request: &HttpRequest) -> Value {
     let mut headers = Map::new();
     for (name, value) in &request.headers {
         if name != "user-agent" {
