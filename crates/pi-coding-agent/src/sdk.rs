@@ -14,8 +14,11 @@
 //! # Ok(()) }
 //! ```
 
+mod runtime;
+
 use std::{
     fmt,
+    path::PathBuf,
     sync::{Arc, OnceLock},
 };
 
@@ -27,10 +30,14 @@ use pi_ai::{
     time::SystemClock,
 };
 
+pub use runtime::{
+    AgentSessionRuntime, ForkPosition, Forked, RuntimeError, RuntimeSubscription, SessionStart, StartReason,
+};
+
 use crate::{
     agent_session::{
-        AgentSession, AgentSessionError, Parts, PromptSource, Recorded, Selection, SessionResources, SessionTool,
-        WeakAgentSession,
+        AgentSession, AgentSessionError, Parts, PromptSource, Recorded, ScopedModel, Selection, SessionResources,
+        SessionTool, WeakAgentSession,
     },
     guide::GuideModel,
     host::Host,
@@ -55,6 +62,8 @@ use crate::{
 #[derive(Default)]
 pub struct SessionOptions {
     host: Option<Host>,
+    cwd: Option<PathBuf>,
+    agent_dir: Option<PathBuf>,
     trust: Option<ProjectTrust>,
     settings: Option<Arc<SettingsManager>>,
     models: Option<Models>,
@@ -62,7 +71,9 @@ pub struct SessionOptions {
     model: Option<Arc<Model>>,
     recorded: Recorded,
     level: Option<ThinkingLevel>,
+    scope: Vec<ScopedModel>,
     manager: Option<SessionManager>,
+    start: SessionStart,
     selection: ToolSelection,
     tools: Vec<SessionTool>,
     workspace: Option<Workspace>,
@@ -74,10 +85,25 @@ pub struct SessionOptions {
 }
 
 impl SessionOptions {
-    /// The surroundings. Default: those of this process.
+    /// The surroundings. Default: those of this process, in the folder that the
+    /// [`session_manager`](Self::session_manager) says.
     #[must_use]
     pub fn host(mut self, host: Host) -> Self {
         self.host = Some(host);
+        self
+    }
+
+    /// The working folder, absolute. Default: that of the [`host`](Self::host).
+    #[must_use]
+    pub fn cwd(mut self, cwd: impl Into<PathBuf>) -> Self {
+        self.cwd = Some(cwd.into());
+        self
+    }
+
+    /// Where settings, sessions and credentials lie, absolute. Default: that of the [`host`](Self::host).
+    #[must_use]
+    pub fn agent_dir(mut self, agent_dir: impl Into<PathBuf>) -> Self {
+        self.agent_dir = Some(agent_dir.into());
         self
     }
 
@@ -124,6 +150,14 @@ impl SessionOptions {
         self.model(model)
     }
 
+    /// The models that [`cycle_model`](AgentSession::cycle_model) goes through; the first one that has a key answers when
+    /// neither [`model`](Self::model) nor the session says otherwise. Default: all that have a key.
+    #[must_use]
+    pub fn scoped_models(mut self, models: impl IntoIterator<Item = ScopedModel>) -> Self {
+        self.scope = models.into_iter().collect();
+        self
+    }
+
     /// How hard the model thinks. Default: the session's own, else that of the settings, else medium; clamped to what
     /// the model supports.
     #[must_use]
@@ -136,6 +170,13 @@ impl SessionOptions {
     #[must_use]
     pub fn session_manager(mut self, manager: SessionManager) -> Self {
         self.manager = Some(manager);
+        self
+    }
+
+    /// How the session comes to be, as an [`AgentSessionRuntime`] tells its factory. Default: at the host's start.
+    #[must_use]
+    pub fn session_start(mut self, start: SessionStart) -> Self {
+        self.start = start;
         self
     }
 
@@ -242,10 +283,7 @@ pub enum CreateSessionError {
 /// When the surroundings, the session's file or stored credentials cannot be read. A session without a model is made
 /// all the same: its prompts say what is missing.
 pub async fn create_agent_session(options: SessionOptions) -> Result<AgentSession, CreateSessionError> {
-    let host = match options.host {
-        Some(host) => host,
-        None => Host::of_process()?,
-    };
+    let host = host_of(&options)?;
     let locations = host.locations();
     let trust = options.trust.unwrap_or(ProjectTrust::Untrusted);
     let settings = options.settings.unwrap_or_else(|| Arc::new(SettingsManager::load(&locations, trust)));
@@ -266,9 +304,10 @@ pub async fn create_agent_session(options: SessionOptions) -> Result<AgentSessio
         (Some(_), None) if options.model.is_some() => None,
         (_, None) => Some(models_of(&host)),
     };
-    let selection = match choose_model(options.model, models.as_ref(), &settings, &manager).await? {
+    let chosen = choose_model(options.model, models.as_ref(), &options.scope, &settings, &manager).await?;
+    let selection = match chosen.model {
         Some(model) => {
-            let level = choose_level(options.level, &model, &settings, &manager);
+            let level = choose_level(options.level.or(chosen.level), &model, &settings, &manager);
             Selection { model: Some(model), level, recorded: options.recorded }
         }
         None => Selection::default(),
@@ -299,14 +338,18 @@ pub async fn create_agent_session(options: SessionOptions) -> Result<AgentSessio
     };
     let mut tools = builtin_tools(&workspace, &settings.settings(), &facts);
     tools.extend(options.tools);
-    let stream = match (options.stream, models) {
+    let stream: Arc<dyn StreamFn> = match (options.stream, &models) {
         (Some(stream), _) => stream,
-        (None, Some(models)) => Arc::new(models),
+        (None, Some(models)) => Arc::new(models.clone()),
         (None, None) => Arc::new(models_of(&host)),
     };
     let parts = Parts {
         manager,
         stream,
+        models,
+        scope: options.scope,
+        model_notice: chosen.notice,
+        start: options.start,
         settings,
         resources,
         workspace,
@@ -321,6 +364,24 @@ pub async fn create_agent_session(options: SessionOptions) -> Result<AgentSessio
     let _ = facts.0.set(session.downgrade());
     session.record_start().await?;
     Ok(session)
+}
+
+/// The surroundings that the options ask for.
+fn host_of(options: &SessionOptions) -> Result<Host, std::io::Error> {
+    let mut host = match &options.host {
+        Some(host) => host.clone(),
+        None => {
+            let mut host = Host::of_process()?;
+            // A session goes on where it worked, so that relative paths never change their meaning unseen.
+            if let Some(manager) = options.manager.as_ref().filter(|manager| manager.cwd().is_absolute()) {
+                manager.cwd().clone_into(&mut host.cwd);
+            }
+            host
+        }
+    };
+    host.cwd = options.cwd.clone().unwrap_or(host.cwd);
+    host.agent_dir = options.agent_dir.clone().unwrap_or(host.agent_dir);
+    Ok(host)
 }
 
 /// Where the built-in tools ask what session they run in. It is empty until the session is made.
@@ -391,28 +452,65 @@ pub fn models_of(host: &Host) -> Models {
         .build()
 }
 
+/// Who answers, and why it is not who answered before.
+#[derive(Default)]
+struct ChosenModel {
+    model: Option<Arc<Model>>,
+    level: Option<ThinkingLevel>,
+    notice: Option<String>,
+}
+
 async fn choose_model(
     asked: Option<Arc<Model>>,
     models: Option<&Models>,
+    scope: &[ScopedModel],
     settings: &SettingsManager,
     manager: &SessionManager,
-) -> Result<Option<Arc<Model>>, CreateSessionError> {
-    let (Some(models), None) = (models, &asked) else { return Ok(asked) };
+) -> Result<ChosenModel, CreateSessionError> {
+    let (Some(models), None) = (models, &asked) else {
+        return Ok(ChosenModel { model: asked, ..ChosenModel::default() });
+    };
+    let usable = async |provider: &str, id: &str| -> Result<Option<Arc<Model>>, CredentialError> {
+        match models.find(provider, id) {
+            Some(model) if models.is_usable(&model.provider).await? => Ok(Some(model)),
+            _ => Ok(None),
+        }
+    };
+    let mut lost = None;
     let recorded = manager.context().model;
-    if let Some(choice) = recorded.filter(|choice| choice.provider != *GuideModel::PROVIDER)
-        && let Some(model) = models.find(&choice.provider, &choice.model_id)
-        && models.is_usable(&model.provider).await?
-    {
-        return Ok(Some(model));
+    if let Some(choice) = recorded.filter(|choice| choice.provider != *GuideModel::PROVIDER) {
+        match usable(&choice.provider, &choice.model_id).await? {
+            Some(model) => return Ok(ChosenModel { model: Some(model), ..ChosenModel::default() }),
+            None => lost = Some(format!("{}/{}", choice.provider, choice.model_id)),
+        }
     }
     let settings = settings.settings();
-    if let (Some(provider), Some(id)) = (&settings.default_provider, &settings.default_model)
-        && let Some(model) = models.find(provider, id)
-        && models.is_usable(&model.provider).await?
-    {
-        return Ok(Some(model));
+    let default = settings.default_provider.as_deref().zip(settings.default_model.as_deref());
+    let in_scope = |provider: &str, id: &str| {
+        scope.iter().find(|scoped| scoped.model.provider == *provider && scoped.model.id == *id)
+    };
+    let mut chosen = ChosenModel::default();
+    // The settings' model comes first where it is one of the scope.
+    let preferred = default.and_then(|(provider, id)| in_scope(provider, id));
+    for ScopedModel { model, level } in preferred.into_iter().chain(scope) {
+        if models.is_usable(&model.provider).await? {
+            chosen = ChosenModel { model: Some(model.clone()), level: *level, notice: None };
+            break;
+        }
     }
-    Ok(models.default_model().await?)
+    if let (None, Some((provider, id))) = (&chosen.model, default) {
+        chosen.model = usable(provider, id).await?;
+    }
+    if chosen.model.is_none() {
+        chosen.model = models.default_model().await?;
+    }
+    chosen.notice = lost.map(|lost| match &chosen.model {
+        Some(model) => {
+            format!("The session's model {lost} cannot be used now; {}/{} answers instead.", model.provider, model.id)
+        }
+        None => format!("The session's model {lost} cannot be used now, and there is no other that can."),
+    });
+    Ok(chosen)
 }
 
 fn choose_level(

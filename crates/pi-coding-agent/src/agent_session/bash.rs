@@ -4,7 +4,7 @@ use pi_ai::CancellationToken;
 
 use super::{AgentSession, AgentSessionError, SessionEvent};
 use crate::{
-    messages::{BashExecution, CodingMessage},
+    messages::BashExecution,
     tools::user_bash::{UserCommandResult, run_user_command},
 };
 
@@ -19,7 +19,8 @@ pub enum ForModel {
 }
 
 impl AgentSession {
-    /// Runs a command for the user, not for the model, and records it. Its output is told while it comes.
+    /// Runs a command for the user, not for the model, and records it: at once, or when the prompt that is being
+    /// answered is settled. Its output is told while it comes.
     ///
     /// # Errors
     /// When the command cannot be started, or the record cannot be written.
@@ -30,19 +31,22 @@ impl AgentSession {
         signal: CancellationToken,
     ) -> Result<UserCommandResult, AgentSessionError> {
         let inner = &self.inner;
+        let _running = inner.commands.begin();
+        let signal = signal.child_token();
         let prefix = inner.settings.settings().shell_command_prefix.clone();
         let (text, mut texts) = tokio::sync::mpsc::channel::<String>(64);
         let mut pass_on = |piece: &str| {
             // A slow listener loses pieces, never the result: that is taken whole at the end.
             let _ = text.try_send(piece.to_owned());
         };
-        let running = run_user_command(&inner.workspace, command, prefix.as_deref(), signal, &mut pass_on);
+        let running = run_user_command(&inner.workspace, command, prefix.as_deref(), signal.clone(), &mut pass_on);
         let result = {
             let mut running = std::pin::pin!(running);
             loop {
                 tokio::select! {
                     biased;
                     Some(delta) = texts.recv() => inner.tell(SessionEvent::BashExecutionUpdate { delta }).await,
+                    () = inner.lifetime.cancelled(), if !signal.is_cancelled() => signal.cancel(),
                     result = &mut running => break result?,
                 }
             }
@@ -60,7 +64,7 @@ impl AgentSession {
             exclude_from_context: (for_model == ForModel::Hidden).then_some(true),
             timestamp: inner.clock.now(),
         };
-        inner.manager.append_message(CodingMessage::BashExecution(record)).await?;
+        inner.add_command(record).await?;
         Ok(result)
     }
 }

@@ -9,7 +9,7 @@ use pi_ai::{
 
 use super::{
     Activity, AgentSession, AgentSessionError, CompactionOutcome, Inner, SessionEvent, SummarySource, WillRetry,
-    prompt::EndActivity,
+    lifetime::EndActivity,
 };
 use crate::{
     compaction::{
@@ -49,6 +49,13 @@ pub(super) enum AfterRun {
     Advise(String),
 }
 
+/// Whether something was cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shrunk {
+    Yes,
+    No,
+}
+
 impl Inner {
     /// Compacts before a prompt, when the conversation is too long for one more.
     pub(super) async fn make_room(&self, signal: &CancellationToken) -> Result<(), AgentSessionError> {
@@ -83,6 +90,10 @@ impl Inner {
                 match self.compact(reason, SummaryInstructions::Usual, WillRetry::Yes, signal).await {
                     Ok(_) => {
                         self.shrink().await?;
+                        Ok(AfterRun::AskAgain)
+                    }
+                    // There is no beginning to summarise: one message alone is too large.
+                    Err(AgentSessionError::NothingToCompact(_)) if self.shrink().await? == Shrunk::Yes => {
                         Ok(AfterRun::AskAgain)
                     }
                     Err(error) if error.is_storage() => Err(error),
@@ -173,16 +184,18 @@ impl Inner {
     }
 
     /// Cuts what a compaction had to keep, when it alone is larger than the model's context.
-    async fn shrink(&self) -> Result<(), AgentSessionError> {
-        let Some(model) = self.state().selection.model.clone() else { return Ok(()) };
+    async fn shrink(&self) -> Result<Shrunk, AgentSessionError> {
+        let Some(model) = self.state().selection.model.clone() else { return Ok(Shrunk::No) };
         let limit = model.context_window.saturating_sub(self.compaction_settings(&model)?.reserve_tokens);
         if model.context_window == 0 || limit == 0 {
-            return Ok(());
+            return Ok(Shrunk::No);
         }
+        let mut shrunk = Shrunk::No;
         for (entry, replacement) in self.manager.with(|session| plan_shrink(session.projection(), limit)) {
             self.edit(&entry, Some(replacement)).await?;
+            shrunk = Shrunk::Yes;
         }
-        Ok(())
+        Ok(shrunk)
     }
 
     fn check(&self, time: CheckTime) -> Result<ContextAction, AgentSessionError> {

@@ -4,10 +4,7 @@ use pi_ai::Content;
 use serde_json::Value;
 
 use super::{AgentSession, AgentSessionError, SessionRun, prompt::Opening};
-use crate::{
-    messages::{CodingMessage, CustomContent},
-    session::CustomMessageEntry,
-};
+use crate::messages::{CodingMessage, CustomContent};
 
 /// Something that an application says. The model sees the content as the user's words; `display` and `details` are for
 /// the screen and the program, and never reach it.
@@ -36,28 +33,27 @@ pub enum Display {
 impl AgentSession {
     /// Says something on the application's behalf and has it answered.
     pub fn prompt_with(&self, message: CustomMessage) -> SessionRun {
-        let message = CodingMessage::Custom(CustomContent {
+        let message = CodingMessage::Custom(self.stamped(message));
+        self.start(Opening::Messages(vec![message.into()]))
+    }
+
+    /// Says something on the application's behalf; the model sees it with the next request. While a prompt is answered
+    /// it is kept until the current turn ends, so that it does not come between a tool call and its result.
+    ///
+    /// # Errors
+    /// When it cannot be stored.
+    pub async fn add_message(&self, message: CustomMessage) -> Result<(), AgentSessionError> {
+        let message = self.stamped(message);
+        self.inner.add_custom(message).await
+    }
+
+    fn stamped(&self, message: CustomMessage) -> CustomContent {
+        CustomContent {
             custom_type: message.custom_type,
             content: message.content,
             display: message.display == Display::Shown,
             details: message.details,
             timestamp: self.inner.clock.now(),
-        });
-        self.start(Opening::Messages(vec![message.into()]))
-    }
-
-    /// Says something on the application's behalf; the model sees it with the next prompt.
-    ///
-    /// # Errors
-    /// When it cannot be stored.
-    pub async fn add_message(&self, message: CustomMessage) -> Result<(), AgentSessionError> {
-        let entry = CustomMessageEntry {
-            custom_type: message.custom_type,
-            content: message.content,
-            display: message.display == Display::Shown,
-            details: message.details,
-        };
-        self.inner.manager.append_custom_message(entry).await?;
-        Ok(())
+        }
     }
 }

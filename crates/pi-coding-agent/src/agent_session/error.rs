@@ -1,5 +1,7 @@
 //! Why a session refused or failed something.
 
+use pi_ai::models::CredentialError;
+
 use crate::{
     compaction::{NothingToCompact, SummaryError},
     resources::{InvalidSectionName, InvalidSetting, SkillCommandError},
@@ -17,6 +19,9 @@ pub enum AgentSessionError {
     /// Something came while the conversation is compacted or a branch is summarised.
     #[error("the session is making a summary of the conversation; wait_for_idle() waits until it is done")]
     Compacting,
+    /// The session was disposed of.
+    #[error("the session has ended: it was disposed of; make another one")]
+    Ended,
     /// No model is chosen.
     #[error(
         "no model is chosen: set a key for a provider (for example ANTHROPIC_API_KEY), name one with --model, or \
@@ -32,6 +37,9 @@ pub enum AgentSessionError {
     /// A command could not be started.
     #[error(transparent)]
     Process(#[from] ProcessError),
+    /// Stored credentials cannot be read.
+    #[error(transparent)]
+    Credentials(#[from] CredentialError),
     /// The loop refused.
     #[error(transparent)]
     Agent(#[from] pi_agent_core::AgentError),
@@ -40,6 +48,12 @@ pub enum AgentSessionError {
     Failed {
         /// Why.
         message: String,
+    },
+    /// The model gave no value of the type that was asked for.
+    #[error("the model gave no answer in the form that was asked for; it said: {said}")]
+    NoAnswer {
+        /// What it said last.
+        said: String,
     },
     /// There is nothing that a compaction could shorten.
     #[error(transparent)]

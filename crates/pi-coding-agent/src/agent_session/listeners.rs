@@ -66,6 +66,13 @@ impl Listeners {
         Subscription { list: Arc::downgrade(&self.list), number }
     }
 
+    /// Ends every subscription.
+    pub(super) fn clear(&self) {
+        let listeners = std::mem::take(&mut lock(&self.list).listeners);
+        // Outside of the lock, because a listener's captures may end something that subscribed.
+        drop(listeners);
+    }
+
     /// Tells everybody. A listener that panics is dropped and reported, and the others are told all the same.
     pub(super) async fn tell(&self, event: SessionEvent, context: &ListenerContext) {
         let listeners = lock(&self.list).listeners.clone();

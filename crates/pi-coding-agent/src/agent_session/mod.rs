@@ -7,17 +7,22 @@
 mod bash;
 mod compaction;
 mod custom;
+mod cycle;
+mod deferred;
 mod error;
 mod event;
 mod hooks;
+mod lifetime;
 mod listeners;
 mod model;
 mod navigate;
 mod prompt;
 mod queue;
 mod record;
+mod report;
 mod resources;
 mod retry;
+mod structured;
 mod system_prompt;
 mod tools;
 
@@ -27,12 +32,13 @@ use std::{
 };
 
 use pi_agent_core::{Agent, AsyncHook};
-use pi_ai::{CancellationToken, Clock, Message, MessageIdentity, StreamFn};
+use pi_ai::{CancellationToken, Clock, Message, MessageIdentity, StreamFn, models::Models};
 use tokio::sync::watch;
 use tokio_util::sync::DropGuard;
 
 pub use bash::ForModel;
 pub use custom::{CustomMessage, Display};
+pub use cycle::{Direction, ScopedModel};
 pub use error::AgentSessionError;
 pub use event::{CompactionOutcome, RetryOutcome, SessionEvent, Settled, SummarySource, WillRetry};
 pub use listeners::Subscription;
@@ -45,6 +51,7 @@ pub use tools::SessionTool;
 use crate::{
     messages::{CodingMessage, SessionMessage},
     resources::{SettingsManager, SystemPromptOptions},
+    sdk::SessionStart,
     session::SessionManager,
     tool_selection::ToolSelection,
     tools::session_facts::SessionFacts,
@@ -65,11 +72,16 @@ pub(crate) struct Inner {
     agent: Agent<CodingMessage>,
     manager: SessionManager,
     stream: Arc<dyn StreamFn>,
+    /// The registry of models, unless the application answers by itself.
+    models: Option<Models>,
     settings: Arc<SettingsManager>,
     resources: SessionResources,
     workspace: Workspace,
     tool_selection: ToolSelection,
     clock: Arc<dyn Clock>,
+    commands: lifetime::Commands,
+    model_notice: Option<String>,
+    start: SessionStart,
     listeners: listeners::Listeners,
     activity: watch::Sender<Activity>,
     lifetime: CancellationToken,
@@ -83,6 +95,11 @@ struct State {
     /// What the system prompt should say; the transcript says what it said last.
     prompt: SystemPromptOptions,
     queued: queue::QueuedTexts,
+    deferred: deferred::Deferred,
+    /// Whether a prompt is answered by a value of a type.
+    answer_is_typed: bool,
+    /// The models to choose from; none means all that have a key.
+    scope: Vec<ScopedModel>,
     /// What the current prompt did so far.
     run: record::RunRecord,
 }
@@ -98,12 +115,19 @@ pub enum Activity {
     Running,
     /// It summarises the conversation.
     Compacting,
+    /// Nothing any more: it was disposed of.
+    Ended,
 }
 
 /// What a session is made of.
 pub(crate) struct Parts {
     pub(crate) manager: SessionManager,
     pub(crate) stream: Arc<dyn StreamFn>,
+    pub(crate) models: Option<Models>,
+    pub(crate) scope: Vec<ScopedModel>,
+    /// Why the session's own model does not answer.
+    pub(crate) model_notice: Option<String>,
+    pub(crate) start: SessionStart,
     pub(crate) settings: Arc<SettingsManager>,
     pub(crate) resources: SessionResources,
     pub(crate) workspace: Workspace,
@@ -122,6 +146,10 @@ impl AgentSession {
         let Parts {
             manager,
             stream,
+            models,
+            scope,
+            model_notice,
+            start,
             settings,
             resources,
             workspace,
@@ -142,11 +170,15 @@ impl AgentSession {
             agent: hooks::build_agent(weak.clone(), &manager, &stream, &settings, &clock, &selection, &tools),
             manager,
             stream,
+            models,
+            model_notice,
+            start,
             settings,
             resources,
             workspace,
             tool_selection,
             clock,
+            commands: lifetime::Commands::default(),
             listeners: listeners::Listeners::default(),
             activity: watch::channel(Activity::Idle).0,
             lifetime,
@@ -155,6 +187,9 @@ impl AgentSession {
                 tools,
                 prompt,
                 queued: queue::QueuedTexts::default(),
+                deferred: deferred::Deferred::default(),
+                answer_is_typed: false,
+                scope,
                 run: record::RunRecord::default(),
             }),
         });
@@ -170,6 +205,11 @@ impl AgentSession {
     /// The session on disk.
     pub fn session_manager(&self) -> &SessionManager {
         &self.inner.manager
+    }
+
+    /// How the session came to be.
+    pub fn start_of_session(&self) -> &SessionStart {
+        &self.inner.start
     }
 
     /// The settings.
@@ -203,28 +243,10 @@ impl AgentSession {
         Ok(())
     }
 
-    /// Waits until the session does nothing.
-    pub async fn wait_for_idle(&self) {
-        let mut activity = self.inner.activity.subscribe();
-        // An error says that the session is gone, which is as idle as it gets.
-        let _ = activity.wait_for(|activity| *activity == Activity::Idle).await;
-    }
-
     /// Aborts what is running. Queued messages stay.
     pub fn abort(&self) {
         self.inner.state().run.cancel();
         self.inner.agent.abort();
-    }
-
-    /// Ends everything in order: aborts what is running, waits for it, and makes the session durable.
-    ///
-    /// # Errors
-    /// When the session cannot be made durable.
-    pub async fn dispose(self) -> Result<(), AgentSessionError> {
-        self.abort();
-        self.wait_for_idle().await;
-        self.inner.manager.sync().await?;
-        Ok(())
     }
 }
 

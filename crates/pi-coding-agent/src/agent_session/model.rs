@@ -41,19 +41,32 @@ impl AgentSession {
         self.inner.state().selection.level
     }
 
-    /// Has another model answer from the next request on. The thinking level moves to the nearest one that it
-    /// supports.
+    /// Why the model that the session was made with before does not answer; to be shown.
+    pub fn model_notice(&self) -> Option<&str> {
+        self.inner.model_notice.as_deref()
+    }
+
+    /// Has another model answer from the next request on. It thinks as hard as the settings say, else as the model before
+    /// it, at the nearest level that it supports.
     ///
     /// # Errors
     /// When the change cannot be stored.
     pub async fn set_model(&self, model: Arc<Model>) -> Result<(), AgentSessionError> {
+        self.select_model(model, None).await
+    }
+
+    pub(super) async fn select_model(
+        &self,
+        model: Arc<Model>,
+        level: Option<ThinkingLevel>,
+    ) -> Result<(), AgentSessionError> {
         let inner = &self.inner;
-        let (before, level) = {
+        let level = inner.level_for(&model, level);
+        let before = {
             let mut state = inner.state();
             let before = state.selection.level;
-            let level = model.clamp(before);
             state.selection = Selection { model: Some(model.clone()), level, recorded: Recorded::Yes };
-            (before, level)
+            before
         };
         inner.agent.set_model(model.clone());
         inner.manager.append_model_change(model.provider.clone(), model.id.clone()).await?;

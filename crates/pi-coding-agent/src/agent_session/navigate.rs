@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pi_ai::{Message, transcript::TranscriptItem};
 
 use super::{
-    Activity, AgentSession, AgentSessionError, Inner, SummarySource, compaction::observer, prompt::EndActivity,
+    Activity, AgentSession, AgentSessionError, Inner, SummarySource, compaction::observer, lifetime::EndActivity,
 };
 use crate::{
     compaction::{SummaryInstructions, SummaryOptions, left_branch, summarize_branch},

@@ -10,7 +10,10 @@ use std::{
 use pi_ai::{AssistantMessage, CancellationToken, Content, ImageContent, InputBlock, TextContent, UserMessage};
 use tokio::task::JoinHandle;
 
-use super::{Activity, AgentSession, AgentSessionError, Delivery, Inner, SessionEvent, Settled, compaction::AfterRun};
+use super::{
+    Activity, AgentSession, AgentSessionError, Delivery, Inner, SessionEvent, Settled, compaction::AfterRun,
+    lifetime::EndActivity,
+};
 use crate::messages::{CodingMessage, SessionMessage};
 
 /// What a person says: text, and pictures beside it.
@@ -199,38 +202,20 @@ pub(super) enum Opening {
     Messages(Vec<SessionMessage>),
 }
 
-/// Makes the session idle when it is dropped.
-pub(super) struct EndActivity(pub(super) Arc<Inner>);
-
-impl Drop for EndActivity {
-    fn drop(&mut self) {
-        self.0.activity.send_replace(Activity::Idle);
-    }
-}
-
 impl Inner {
-    /// Takes the session for an activity.
-    pub(super) fn begin(&self, activity: Activity) -> Result<(), AgentSessionError> {
-        let mut refused = None;
-        self.activity.send_if_modified(|current| match *current {
-            Activity::Idle => {
-                *current = activity;
-                true
-            }
-            Activity::Running => {
-                refused = Some(AgentSessionError::Busy);
-                false
-            }
-            Activity::Compacting => {
-                refused = Some(AgentSessionError::Compacting);
-                false
-            }
-        });
-        refused.map_or(Ok(()), Err)
-    }
-
     /// Answers: runs the loop, and again as long as something automatic remains.
     async fn answer(&self, opening: Opening, signal: &CancellationToken) -> Result<SessionReply, AgentSessionError> {
+        let answered = self.try_answer(opening, signal).await;
+        // A run that did not come to its end may have left something.
+        self.add_deferred().await?;
+        answered
+    }
+
+    async fn try_answer(
+        &self,
+        opening: Opening,
+        signal: &CancellationToken,
+    ) -> Result<SessionReply, AgentSessionError> {
         let messages = match opening {
             Opening::Prompt(prompt) => vec![user_message(self.expand(prompt).await?, self.clock.now())],
             Opening::Messages(messages) => messages,
@@ -239,9 +224,13 @@ impl Inner {
             return Err(AgentSessionError::NoModel);
         }
         self.make_room(signal).await?;
+        self.add_deferred().await?;
         let head = self.prompt_update()?.map(SessionMessage::from);
         let prompt: Vec<SessionMessage> = head.into_iter().chain(messages).collect();
         let ran = self.run_until_settled(prompt, signal).await;
+        if let Err(error) = self.add_deferred().await {
+            self.state().run.failure.get_or_insert(error);
+        }
         let outcome = if signal.is_cancelled() { Settled::Aborted } else { Settled::Finished };
         self.tell(SessionEvent::AgentSettled { outcome }).await;
         if let Some(failure) = self.state().run.failure.take() {

@@ -75,6 +75,7 @@ impl Inner {
             AgentEvent::TurnEnd { .. } => self.end_turn().await,
             _ => {}
         }
+        let is_turn_end = matches!(event, AgentEvent::TurnEnd { .. });
         let answer = match &event {
             AgentEvent::MessageEnd { message } => match message.as_llm() {
                 Some(Message::Assistant(answer)) => Some(answer.clone()),
@@ -87,6 +88,14 @@ impl Inner {
             event => SessionEvent::Agent(event),
         };
         self.listeners.tell(event, context).await;
+        if is_turn_end {
+            // The turn's results are stored, so that nothing comes between them and their calls.
+            match self.add_deferred_messages().await {
+                Ok(true) => self.end_turn().await,
+                Ok(false) => {}
+                Err(error) => self.fail(error),
+            }
+        }
         if let Some(answer) = answer {
             self.note_answer(&answer).await;
         }

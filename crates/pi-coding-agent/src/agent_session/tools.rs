@@ -58,6 +58,11 @@ impl ToolRegistry {
         }
     }
 
+    /// Forgets a tool, and gives it back. It stays among those that are offered until others are chosen.
+    pub(super) fn unregister(&mut self, name: &str) -> Option<SessionTool> {
+        self.known.shift_remove(name)
+    }
+
     /// What could be offered.
     pub(super) fn available(&self) -> Vec<AvailableTool<'_>> {
         self.known.values().map(|tool| AvailableTool { name: tool.name(), origin: tool.origin }).collect()

@@ -153,6 +153,14 @@ impl SessionManager {
         &self.shared.cwd
     }
 
+    /// The same session, working in another folder than its file says. It must be the only handle.
+    pub(crate) fn in_folder(mut self, cwd: &Path) -> Self {
+        if let Some(shared) = Arc::get_mut(&mut self.shared) {
+            cwd.clone_into(&mut shared.cwd);
+        }
+        self
+    }
+
     /// Where the session is.
     pub fn persistence(&self) -> Persistence {
         self.shared.persistence.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -484,6 +492,28 @@ impl SessionManager {
         uncancelled(async move { this.shared.writer.lock().await.sync().await.map_err(SessionError::Store) }).await
     }
 
+    /// Forces everything to the disk and, unless there are other handles, lets go of the file, so that it can be opened
+    /// for writing again. Reading goes on.
+    pub(crate) async fn close_if_last(&self) -> Result<(), SessionError> {
+        if Arc::strong_count(&self.shared) > 1 { self.sync().await } else { self.close().await }
+    }
+
+    /// Forces everything to the disk and lets go of the file. Reading goes on.
+    pub(crate) async fn close(&self) -> Result<(), SessionError> {
+        let this = self.clone();
+        uncancelled(async move {
+            let mut writer = this.shared.writer.lock().await;
+            let synced = writer.sync().await;
+            let mut persistence = this.shared.persistence.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Persistence::File { path } = &*persistence {
+                *persistence = Persistence::ReadOnly { path: path.clone() };
+                *writer = Writer::ReadOnly { store: None };
+            }
+            synced.map_err(SessionError::Store)
+        })
+        .await
+    }
+
     /// Reads in what other programs have appended since, without appending anything. Gives how many entries came in.
     ///
     /// # Errors
@@ -500,6 +530,15 @@ impl SessionManager {
             Ok(this.with(Session::len) - before)
         })
         .await
+    }
+}
+
+/// Whoever lets go of a session without waiting for it does not want to lose it in a loss of power either.
+impl Drop for Shared {
+    fn drop(&mut self) {
+        if self.environment.sync != SyncPolicy::Never {
+            self.writer.get_mut().sync_when_dropped();
+        }
     }
 }
 

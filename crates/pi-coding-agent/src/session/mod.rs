@@ -72,6 +72,7 @@ pub use id::{EntryId, InvalidSessionId, session_id};
 #[cfg(feature = "search")]
 pub use index::Hit;
 pub use list::{ListOptions, ListProgress, SessionFacts, all_sessions};
+pub(crate) use manager::in_background;
 pub use manager::{Appended, Persistence, SessionManager};
 pub use notice::Notice;
 pub use open::{Access, NewSession};

@@ -155,6 +155,13 @@ impl Writer {
         Ok(())
     }
 
+    /// The last handle is dropped.
+    pub(crate) fn sync_when_dropped(&mut self) {
+        if let Self::Store { store, is_synced: false, .. } = self {
+            store.sync_when_dropped();
+        }
+    }
+
     /// What somebody else has appended after `end`.
     pub(crate) async fn read_growth(&mut self, end: u64) -> Result<Vec<u8>, SessionError> {
         match self {

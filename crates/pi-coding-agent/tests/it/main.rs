@@ -7,5 +7,6 @@ mod conformance_resources;
 mod conformance_sessions;
 mod conformance_tools;
 mod fuzz;
+mod sdk;
 mod sessions;
 mod tools;

@@ -127,6 +127,14 @@ impl SessionStore for JsonlStore {
         Ok(())
     }
 
+    fn sync_when_dropped(&mut self) {
+        let folder = self.path.parent().filter(|_| self.name_is_new);
+        let synced = self.file.sync().and_then(|()| folder.map_or(Ok(()), |folder| self.disk.sync_folder(folder)));
+        if let Err(error) = synced {
+            tracing::warn!(%error, path = %self.path.display(), "the session could not be forced to the disk");
+        }
+    }
+
     fn reader(&self) -> Option<Arc<dyn ReadRange>> {
         Some(Arc::new(FileReader(self.file.clone())))
     }

@@ -59,6 +59,10 @@ pub trait SessionStore: Send + 'static {
     /// When that cannot be promised.
     async fn sync(&mut self) -> Result<(), StoreError>;
 
+    /// The session is let go of, and [`sync`](Self::sync) was not called since the last append. A store that can make
+    /// its bytes survive a loss of power without waiting for a runtime does it here; nobody is told when it fails.
+    fn sync_when_dropped(&mut self) {}
+
     /// Quick access to any range, for entries that are read one by one. A store that has none is read once, and its
     /// bytes stay in memory.
     fn reader(&self) -> Option<Arc<dyn ReadRange>> {

@@ -1,0 +1,155 @@
+//! What a session is made with.
+
+use pi_agent_core::{Tool, ToolContext};
+use pi_ai::{
+    AssistantMessage, ThinkingLevel,
+    faux::{FauxProvider, FauxReply},
+    models::{Environment, Models},
+};
+use pi_coding_agent::{
+    resources::SettingsManager,
+    sdk::{SessionOptions, create_agent_session},
+    session::{ExportFormat, NewSession, SessionEnvironment, SessionManager},
+    tool_selection::{ToolBase, ToolList, ToolSelection},
+};
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+use super::{Place, said};
+
+fn selection(base: ToolBase, only: Option<&[&str]>, exclude: &[&str]) -> ToolSelection {
+    ToolSelection {
+        base,
+        only: only.map(|names| ToolList::Exactly(names.iter().map(ToString::to_string).collect())),
+        exclude: exclude.iter().map(ToString::to_string).collect(),
+        ..ToolSelection::default()
+    }
+}
+
+#[tokio::test]
+async fn tools_are_chosen_left_out_and_added() {
+    let place = Place::new();
+    let cases = [
+        (selection(ToolBase::Usual, None, &[]), "read bash edit write own"),
+        (selection(ToolBase::Usual, Some(&["grep", "own"]), &[]), "grep own"),
+        (selection(ToolBase::NoBuiltins, None, &[]), "own"),
+        (selection(ToolBase::Nothing, None, &[]), ""),
+        (selection(ToolBase::Usual, None, &["bash", "own"]), "read edit write"),
+    ];
+    for (selection, offered) in cases {
+        let own = Tool::new("own", "Does something.", async |_: (), _: ToolContext| Ok("done"));
+        let options = place.options(&FauxProvider::new([])).tool(own).tool_selection(selection);
+        let session = create_agent_session(options).await.unwrap();
+        assert_eq!(session.active_tools().join(" "), offered);
+    }
+}
+
+#[tokio::test]
+async fn a_session_works_where_its_record_says_unless_told_otherwise() {
+    let place = Place::new();
+    std::fs::write(place.cwd().join("AGENTS.md"), "Be kind.").unwrap();
+    let new = NewSession { cwd: place.cwd(), ..NewSession::default() };
+    let manager = SessionManager::in_memory_with(new, SessionEnvironment::default());
+    let provider = FauxProvider::new([FauxReply::text("yes"), FauxReply::text("yes")]);
+    let options = || {
+        SessionOptions::default()
+            .agent_dir(place.0.path().join("agent"))
+            .stream_fn(provider.clone())
+            .model(FauxProvider::model())
+    };
+    let session = create_agent_session(options().session_manager(manager)).await.unwrap();
+    session.prompt("hi").await.unwrap();
+    assert!(session.system_prompt().contains("Be kind."), "{}", session.system_prompt());
+    let elsewhere = place.0.path().join("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    let session = create_agent_session(options().cwd(&elsewhere)).await.unwrap();
+    session.prompt("hi").await.unwrap();
+    assert!(!session.system_prompt().contains("Be kind."));
+    assert_eq!(session.session_manager().cwd(), elsewhere);
+}
+
+#[tokio::test]
+async fn the_model_is_the_sessions_own_then_the_scopes_then_the_settings() {
+    let place = Place::new();
+    let models = Models::builder()
+        .environment(Environment::new(|name| (name == "ANTHROPIC_API_KEY").then(|| "key".to_owned())))
+        .build();
+    let ids: Vec<String> = models.available().await.unwrap().iter().take(3).map(|model| model.id.to_string()).collect();
+    let [first, second, third] = ids.as_slice() else { panic!("{ids:?}") };
+    let found = |id: &str| models.find("anthropic", id).unwrap();
+    let settings = json!({"defaultProvider": "anthropic", "defaultModel": first, "defaultThinkingLevel": "low"});
+    let options = |manager: &SessionManager| {
+        SessionOptions::default()
+            .host(place.host())
+            .models(models.clone())
+            .settings(SettingsManager::in_memory(settings.clone()))
+            .session_manager(manager.clone())
+    };
+    let empty = SessionManager::in_memory();
+    let session = create_agent_session(options(&empty)).await.unwrap();
+    assert_eq!(session.model().unwrap().id, **first);
+    assert_eq!(session.thinking_level(), found(first).clamp(ThinkingLevel::Low));
+
+    let scope = [found(second).into(), found(third).into()];
+    let session =
+        create_agent_session(options(&SessionManager::in_memory()).scoped_models(scope.clone())).await.unwrap();
+    assert_eq!(session.model().unwrap().id, **second);
+
+    let resumed = SessionManager::in_memory();
+    resumed.append_model_change("anthropic", third.as_str()).await.unwrap();
+    let session = create_agent_session(options(&resumed).scoped_models(scope)).await.unwrap();
+    assert_eq!((session.model().unwrap().id.as_str(), session.model_notice()), (third.as_str(), None));
+
+    let lost = SessionManager::in_memory();
+    lost.append_model_change("somebody", "gone-model").await.unwrap();
+    let session = create_agent_session(options(&lost)).await.unwrap();
+    assert_eq!(session.model().unwrap().id, **first);
+    let notice = session.model_notice().unwrap();
+    assert!(notice.contains("somebody/gone-model") && notice.contains(first.as_str()), "{notice}");
+}
+
+#[tokio::test]
+async fn a_session_without_a_model_says_what_is_missing() {
+    let place = Place::new();
+    let models = Models::builder().environment(Environment::new(|_| None)).build();
+    let options = SessionOptions::default().host(place.host()).models(models);
+    let session = create_agent_session(options.session_manager(SessionManager::in_memory())).await.unwrap();
+    assert_eq!((session.model(), session.thinking_level()), (None, ThinkingLevel::Off));
+    let error = session.prompt("hi").await.unwrap_err().to_string();
+    assert!(error.contains("ANTHROPIC_API_KEY"), "{error}");
+}
+
+#[tokio::test]
+async fn a_session_tells_its_totals_and_is_exported() {
+    let place = Place::new();
+    let usage = pi_ai::Usage { input: 90, output: 10, total_tokens: 100, ..pi_ai::Usage::default() };
+    let content = vec![pi_ai::AssistantBlock::text("hello")];
+    let reply = FauxReply::message(AssistantMessage { content, usage, ..AssistantMessage::default() });
+    let session = place.session([reply]).await;
+    session.prompt("hi").await.unwrap();
+    let stats = session.stats().await.unwrap();
+    assert_eq!((stats.user_messages, stats.assistant_messages), (1, 1));
+    assert!(session.context_usage().unwrap().tokens.unwrap() > 0);
+    let file = place.cwd().join("copy.jsonl");
+    session.export_to(&file, ExportFormat::of_name(&file)).await.unwrap();
+    assert!(session.export_to(&file, ExportFormat::Jsonl).await.is_err());
+    let copy = super::open_for_writing(&file).await;
+    assert_eq!(copy.context().messages.len(), session.messages().len());
+    session.export_to(place.cwd().join("notes.md"), ExportFormat::Markdown).await.unwrap();
+    assert!(std::fs::read_to_string(place.cwd().join("notes.md")).unwrap().contains("## User\n\nhi"));
+    assert_eq!(said(&session), ["hi", "hello"]);
+    session.dispose().await.unwrap();
+}
+
+/// Whoever embeds sessions runs them on any thread.
+#[test]
+fn the_futures_of_the_sdk_can_be_sent() {
+    fn is_send<T: Send>(_: &T) {}
+    let place = Place::new();
+    is_send(&create_agent_session(SessionOptions::default().host(place.host())));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let session = runtime.block_on(place.session([]));
+    is_send(&session.prompt_as::<Vec<String>>("x"));
+    is_send(&session.stats());
+    is_send(&session.clone().dispose());
+}
