@@ -5,6 +5,7 @@ pub mod agent_session;
 #[cfg(feature = "cli")]
 pub mod cli;
 pub mod compaction;
+pub mod extensions;
 pub mod guide;
 pub mod host;
 pub mod messages;
@@ -12,6 +13,7 @@ pub mod modes;
 pub mod resources;
 pub mod sdk;
 pub mod session;
+pub mod styled_text;
 #[doc(hidden)]
 pub mod testing;
 pub mod tool_selection;

@@ -39,6 +39,10 @@ use crate::{
         AgentSession, AgentSessionError, Parts, PromptSource, Recorded, ScopedModel, Selection, SessionResources,
         SessionTool, WeakAgentSession,
     },
+    extensions::{
+        Extension, ExtensionRunner, ExtensionUi, FlagValues,
+        event::{ProjectTrustEvent, SessionStartEvent, TrustDecision},
+    },
     guide::GuideModel,
     host::Host,
     resources::{
@@ -80,6 +84,9 @@ pub struct SessionOptions {
     sandbox: Option<Network>,
     prompt: Option<SystemPromptOptions>,
     resources: Option<Arc<dyn ResourceLoader>>,
+    extensions: Vec<Arc<dyn Extension>>,
+    flags: FlagValues,
+    ui: Option<Box<dyn FnOnce(&ExtensionRunner) + Send + Sync>>,
     clock: Option<Arc<dyn Clock>>,
     ids: Option<Arc<dyn IdSource>>,
 }
@@ -225,6 +232,28 @@ impl SessionOptions {
         self
     }
 
+    /// Adds an extension. They are loaded in this order when the session is made, and bound to it at once.
+    #[must_use]
+    pub fn extension(mut self, extension: impl Extension) -> Self {
+        self.extensions.push(Arc::new(extension));
+        self
+    }
+
+    /// What the command line says about the flags of extensions, by name.
+    #[must_use]
+    pub fn flag_values(mut self, flags: FlagValues) -> Self {
+        self.flags = flags;
+        self
+    }
+
+    /// Lets extensions ask the user. Default: there is nobody to ask. It can be changed later with
+    /// [`ExtensionRunner::set_ui`].
+    #[must_use]
+    pub fn ui(mut self, ui: impl ExtensionUi) -> Self {
+        self.ui = Some(Box::new(move |extensions| extensions.set_ui(ui)));
+        self
+    }
+
     /// What the system prompt is made of. Default: the usual sections with what the resources add.
     #[must_use]
     pub fn system_prompt(mut self, prompt: SystemPromptOptions) -> Self {
@@ -285,7 +314,18 @@ pub enum CreateSessionError {
 pub async fn create_agent_session(options: SessionOptions) -> Result<AgentSession, CreateSessionError> {
     let host = host_of(&options)?;
     let locations = host.locations();
-    let trust = options.trust.unwrap_or(ProjectTrust::Untrusted);
+    let extensions = ExtensionRunner::new(options.extensions, options.flags);
+    if let Some(bind) = options.ui {
+        bind(&extensions);
+    }
+    extensions.load().await;
+    let trust = match options.trust {
+        Some(trust) => trust,
+        None => match extensions.project_trust(ProjectTrustEvent::new(&host.cwd)).await {
+            TrustDecision::Trust(_) => ProjectTrust::Trusted,
+            TrustDecision::Distrust(_) | TrustDecision::Undecided => ProjectTrust::Untrusted,
+        },
+    };
     let settings = options.settings.unwrap_or_else(|| Arc::new(SettingsManager::load(&locations, trust)));
     let clock = options.clock.unwrap_or_else(|| Arc::new(SystemClock));
     let ids = options.ids.unwrap_or_else(|| Arc::new(RandomIds));
@@ -304,6 +344,9 @@ pub async fn create_agent_session(options: SessionOptions) -> Result<AgentSessio
         (Some(_), None) if options.model.is_some() => None,
         (_, None) => Some(models_of(&host)),
     };
+    if let Some(models) = &models {
+        extensions.bind_models(models);
+    }
     let chosen = choose_model(options.model, models.as_ref(), &options.scope, &settings, &manager).await?;
     let selection = match chosen.model {
         Some(model) => {
@@ -338,6 +381,7 @@ pub async fn create_agent_session(options: SessionOptions) -> Result<AgentSessio
     };
     let mut tools = builtin_tools(&workspace, &settings.settings(), &facts);
     tools.extend(options.tools);
+    tools.extend(extensions.tools());
     let stream: Arc<dyn StreamFn> = match (options.stream, &models) {
         (Some(stream), _) => stream,
         (None, Some(models)) => Arc::new(models.clone()),
@@ -352,6 +396,7 @@ pub async fn create_agent_session(options: SessionOptions) -> Result<AgentSessio
         start: options.start,
         settings,
         resources,
+        extensions: extensions.clone(),
         workspace,
         clock,
         selection,
@@ -362,7 +407,9 @@ pub async fn create_agent_session(options: SessionOptions) -> Result<AgentSessio
     let session = AgentSession::new(parts);
     // The slot is new, so that nobody has filled it.
     let _ = facts.0.set(session.downgrade());
+    extensions.bind(session.downgrade());
     session.record_start().await?;
+    session.begin(SessionStartEvent::from(session.start_of_session().clone())).await;
     Ok(session)
 }
 

@@ -17,6 +17,13 @@ use crate::{
         RetryObserver, SummaryError, SummaryInstructions, SummaryOptions, check_context, compact, estimate_projection,
         plan_shrink, prepare_compaction,
     },
+    extensions::{
+        EventKind,
+        event::{
+            self, CompactDecision, CompactionDraft, SessionBeforeCompactEvent, SessionCompactEvent,
+            SessionCompactFailedEvent,
+        },
+    },
     resources::CompactionSettings,
     session::{Compaction, EntryId, EntryKind, MessageRole, Projection},
 };
@@ -120,10 +127,14 @@ impl Inner {
         signal: &CancellationToken,
     ) -> Result<CompactionResult, AgentSessionError> {
         self.tell(SessionEvent::CompactionStart { reason }).await;
-        let result = self.compact_silently(reason, instructions, signal).await;
+        let made = self.compact_silently(reason, instructions, will_retry, signal).await;
+        self.tell_compaction(reason, will_retry, &made).await;
+        let result = made.result;
         let (outcome, will_retry) = match &result {
             Ok(result) => (CompactionOutcome::Done(Box::new(result.clone())), will_retry),
-            Err(AgentSessionError::Summary(SummaryError::Aborted)) => (CompactionOutcome::Aborted, WillRetry::No),
+            Err(AgentSessionError::Cancelled | AgentSessionError::Summary(SummaryError::Aborted)) => {
+                (CompactionOutcome::Aborted, WillRetry::No)
+            }
             Err(error) => (CompactionOutcome::Failed { error_message: error.to_string() }, WillRetry::No),
         };
         self.tell(SessionEvent::CompactionEnd { reason, outcome, will_retry }).await;
@@ -134,13 +145,36 @@ impl Inner {
         &self,
         reason: CompactionReason,
         instructions: SummaryInstructions,
+        will_retry: WillRetry,
         signal: &CancellationToken,
+    ) -> MadeCompaction {
+        let (mut by, mut entry) = (SummaryBy::Model, None);
+        let result = self.make_compaction(reason, instructions, will_retry, signal, (&mut by, &mut entry)).await;
+        MadeCompaction { by, entry, result }
+    }
+
+    async fn make_compaction(
+        &self,
+        reason: CompactionReason,
+        instructions: SummaryInstructions,
+        will_retry: WillRetry,
+        signal: &CancellationToken,
+        (by, entry): (&mut SummaryBy, &mut Option<EntryId>),
     ) -> Result<CompactionResult, AgentSessionError> {
         let model = self.state().selection.model.clone().ok_or(AgentSessionError::NoModel)?;
         let settings = self.compaction_settings(&model)?;
         let preparation = self.manager.with(|session| prepare_compaction(session.projection(), &settings))?;
-        let compaction = self.summarize(&model, &preparation, reason, instructions, signal).await?;
+        let asked = self.before_compact(&preparation, &instructions, reason, will_retry, signal).await?;
+        let compaction = match asked {
+            CompactDecision::Proceed => self.summarize(&model, &preparation, reason, instructions, signal).await?,
+            CompactDecision::Replace(draft) => {
+                *by = SummaryBy::Extension;
+                compaction_of(draft, preparation.tokens_before)
+            }
+            CompactDecision::Cancel => return Err(AgentSessionError::Cancelled),
+        };
         let appended = self.manager.append_compaction(compaction.clone()).await?;
+        *entry = Some(appended.id.clone());
         Ok(CompactionResult {
             first_kept_entry_id: compaction.first_kept_entry_id.unwrap_or(appended.id),
             summary: compaction.summary,
@@ -149,6 +183,57 @@ impl Inner {
             usage: compaction.usage,
             details: compaction.details,
         })
+    }
+
+    /// Asks the extensions whether the conversation may be compacted, and by whom.
+    async fn before_compact(
+        &self,
+        preparation: &CompactionPreparation,
+        instructions: &SummaryInstructions,
+        reason: CompactionReason,
+        will_retry: WillRetry,
+        signal: &CancellationToken,
+    ) -> Result<CompactDecision, AgentSessionError> {
+        if !self.extensions.has_handlers(EventKind::SessionBeforeCompact) {
+            return Ok(CompactDecision::Proceed);
+        }
+        let branch = self.manager.branch_entries();
+        let branch: Vec<_> =
+            branch.iter().map(|entry| self.manager.entry(entry.id.as_str())).collect::<Result<_, _>>()?;
+        let custom_instructions = match instructions {
+            SummaryInstructions::Usual => None,
+            SummaryInstructions::Focus(text) | SummaryInstructions::Instead(text) => Some(text.clone()),
+        };
+        let event = SessionBeforeCompactEvent::new(
+            preparation.clone(),
+            branch,
+            custom_instructions,
+            reason,
+            will_retry == WillRetry::Yes,
+            signal.clone(),
+        );
+        Ok(self.extensions.session_before_compact(signal, || event).await)
+    }
+
+    /// Tells the extensions what a compaction came to.
+    async fn tell_compaction(&self, reason: CompactionReason, will_retry: WillRetry, made: &MadeCompaction) {
+        let from_extension = made.by == SummaryBy::Extension;
+        let will_retry = will_retry == WillRetry::Yes;
+        match (&made.result, &made.entry) {
+            (Ok(_), Some(id)) => {
+                let Ok(entry) = self.manager.entry(id.as_str()) else { return };
+                let payload = || SessionCompactEvent::new(entry, from_extension, reason, will_retry);
+                self.extensions.notify(event::SessionCompact, &self.lifetime, payload).await;
+            }
+            (Err(error), _) => {
+                let aborted =
+                    matches!(error, AgentSessionError::Cancelled | AgentSessionError::Summary(SummaryError::Aborted));
+                let error = (!aborted).then(|| error.to_string());
+                let payload = || SessionCompactFailedEvent::new(reason, error, aborted, from_extension);
+                self.extensions.notify(event::SessionCompactFailed, &self.lifetime, payload).await;
+            }
+            (Ok(_), None) => {}
+        }
     }
 
     async fn summarize(
@@ -228,6 +313,32 @@ impl Inner {
     fn compaction_settings(&self, model: &Model) -> Result<CompactionSettings, AgentSessionError> {
         let name = format!("{}/{}", model.provider, model.id);
         Ok(self.settings.settings().compaction_for(Some(&name))?)
+    }
+}
+
+/// A compaction that was tried.
+struct MadeCompaction {
+    by: SummaryBy,
+    entry: Option<EntryId>,
+    result: Result<CompactionResult, AgentSessionError>,
+}
+
+/// Who wrote a summary.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum SummaryBy {
+    Model,
+    Extension,
+}
+
+fn compaction_of(draft: CompactionDraft, tokens_before: u64) -> Compaction {
+    Compaction {
+        summary: draft.summary,
+        first_kept_entry_id: draft.first_kept_entry_id,
+        tokens_before: draft.tokens_before.unwrap_or(tokens_before),
+        details: draft.details,
+        usage: draft.usage,
+        from_hook: Some(true),
+        system_message: None,
     }
 }
 

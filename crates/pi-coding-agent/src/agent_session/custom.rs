@@ -3,7 +3,7 @@
 use pi_ai::Content;
 use serde_json::Value;
 
-use super::{AgentSession, AgentSessionError, SessionRun, prompt::Opening};
+use super::{AgentSession, AgentSessionError, Inner, SessionRun, prompt::Opening};
 use crate::messages::{CodingMessage, CustomContent};
 
 /// Something that an application says. The model sees the content as the user's words; `display` and `details` are for
@@ -33,7 +33,7 @@ pub enum Display {
 impl AgentSession {
     /// Says something on the application's behalf and has it answered.
     pub fn prompt_with(&self, message: CustomMessage) -> SessionRun {
-        let message = CodingMessage::Custom(self.stamped(message));
+        let message = CodingMessage::Custom(self.inner.stamped(message));
         self.start(Opening::Messages(vec![message.into()]))
     }
 
@@ -43,17 +43,20 @@ impl AgentSession {
     /// # Errors
     /// When it cannot be stored.
     pub async fn add_message(&self, message: CustomMessage) -> Result<(), AgentSessionError> {
-        let message = self.stamped(message);
+        let message = self.inner.stamped(message);
         self.inner.add_custom(message).await
     }
+}
 
-    fn stamped(&self, message: CustomMessage) -> CustomContent {
+impl Inner {
+    /// What an application says, as a message of now.
+    pub(super) fn stamped(&self, message: CustomMessage) -> CustomContent {
         CustomContent {
             custom_type: message.custom_type,
             content: message.content,
             display: message.display == Display::Shown,
             details: message.details,
-            timestamp: self.inner.clock.now(),
+            timestamp: self.clock.now(),
         }
     }
 }

@@ -37,8 +37,13 @@ impl Inner {
         Ok(())
     }
 
-    fn is_running(&self) -> bool {
+    pub(super) fn is_running(&self) -> bool {
         *self.activity.borrow() == Activity::Running
+    }
+
+    /// Whether messages of the application wait for the turn to end.
+    pub(super) fn has_deferred_messages(&self) -> bool {
+        !self.state().deferred.messages.is_empty()
     }
 
     /// Adds the messages that waited for the turn to end. Whether there were any.

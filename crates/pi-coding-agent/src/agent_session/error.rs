@@ -67,6 +67,15 @@ pub enum AgentSessionError {
     /// A skill that was called up cannot be read.
     #[error(transparent)]
     Skill(SkillCommandError),
+    /// Something that calls up a command of an extension came while a prompt is answered.
+    #[error("/{name} is a command of an extension and cannot wait in a queue; prompt() runs it at once")]
+    CommandCannotWait {
+        /// The command.
+        name: String,
+    },
+    /// An extension that decides about it failed.
+    #[error("{0}")]
+    Extension(crate::extensions::ExtensionFailure),
     /// An extension stopped it.
     #[error("an extension cancelled it")]
     Cancelled,

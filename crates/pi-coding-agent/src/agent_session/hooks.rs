@@ -8,15 +8,22 @@ use std::{
 use async_trait::async_trait;
 use pi_agent_core::{
     Agent,
-    hooks::{AgentHooks, HookError, NextTurn, PrepareRequest, RequestUpdate, Turn},
+    hooks::{
+        AfterToolCall, AgentHooks, BeforeToolCall, HookError, NextTurn, Permission, PrepareRequest, RequestUpdate,
+        ToolResultPatch, Turn, TurnDecision,
+    },
 };
 use pi_ai::{
     Clock, SessionId, StreamFn, StreamOptions,
     options::{Limit, RetryPolicy},
 };
 
-use super::{Inner, model::Selection, tools::ToolRegistry};
+use super::{Inner, model::Selection, tools::ToolRegistry, transform::SessionTransform};
 use crate::{
+    extensions::{
+        EventKind,
+        event::{ToolCallDecision, ToolCallEvent, ToolResultEvent},
+    },
     messages::{CodingConverter, CodingMessage},
     resources::SettingsManager,
     session::SessionManager,
@@ -37,6 +44,7 @@ pub(super) fn build_agent(
         .messages(manager.context().messages)
         .tools(tools.active_tools().map(|tool| tool.tool.clone()))
         .thinking_level(selection.level)
+        .transform_context_with(SessionTransform(inner.clone()))
         .convert_to_llm_with(CodingConverter)
         .hooks(SessionHooks(inner))
         .clock(clock.clone())
@@ -82,6 +90,39 @@ struct SessionHooks(Weak<Inner>);
 
 #[async_trait]
 impl AgentHooks<CodingMessage> for SessionHooks {
+    async fn before_tool_call(&self, call: &mut BeforeToolCall<'_, CodingMessage>) -> Result<Permission, HookError> {
+        let Some(inner) = self.0.upgrade() else { return Ok(Permission::Allow) };
+        if !inner.extensions.has_handlers(EventKind::ToolCall) {
+            return Ok(Permission::Allow);
+        }
+        let event = ToolCallEvent::new(call.call, call.arguments.clone());
+        Ok(match inner.extensions.tool_call(call.signal, event).await {
+            ToolCallDecision::Allow => Permission::Allow,
+            ToolCallDecision::AllowWith(arguments) => {
+                call.arguments = arguments;
+                Permission::Allow
+            }
+            ToolCallDecision::Block { reason, then } => Permission::Block { reason, then },
+        })
+    }
+
+    async fn after_tool_call(&self, call: &AfterToolCall<'_, CodingMessage>) -> Result<ToolResultPatch, HookError> {
+        let Some(inner) = self.0.upgrade() else { return Ok(ToolResultPatch::default()) };
+        if !inner.extensions.has_handlers(EventKind::ToolResult) {
+            return Ok(ToolResultPatch::default());
+        }
+        let event = ToolResultEvent::new(call.call, call.arguments, call.output, call.is_error);
+        Ok(inner.extensions.tool_result(call.signal, event).await)
+    }
+
+    async fn finish_turn(&self, turn: &Turn<'_, CodingMessage>) -> Result<TurnDecision, HookError> {
+        let Some(inner) = self.0.upgrade() else { return Ok(TurnDecision::Natural) };
+        Ok(match inner.end_turn_for_extensions(turn.message, turn.tool_results, turn.signal).await {
+            true => TurnDecision::Continue,
+            false => TurnDecision::Natural,
+        })
+    }
+
     /// The session is the authority: each request is built from its projection.
     async fn prepare_request(
         &self,

@@ -3,10 +3,11 @@
 use tokio::sync::watch;
 
 use super::{Activity, AgentSession, AgentSessionError, Inner};
+use crate::extensions::event::{SessionShutdownEvent, ShutdownReason};
 
 impl AgentSession {
-    /// Ends everything in order: aborts what is running, waits for it and for commands of the user, forces the record to
-    /// the disk and lets go of its file (unless the application holds the
+    /// Ends everything in order: aborts what is running, waits for it and for commands of the user, tells the extensions,
+    /// forces the record to the disk and lets go of its file (unless the application holds the
     /// [`SessionManager`](crate::session::SessionManager) too), and forgets the listeners.
     ///
     /// Other handles of the session can still be read; their prompts are refused. Ending a session twice is harmless.
@@ -16,6 +17,11 @@ impl AgentSession {
     /// # Errors
     /// When the record cannot be completed or forced to the disk. Everything else is done all the same.
     pub async fn dispose(self) -> Result<(), AgentSessionError> {
+        self.end(SessionShutdownEvent::new(ShutdownReason::Quit, None)).await
+    }
+
+    /// As [`dispose`](Self::dispose), and the extensions are told why.
+    pub(crate) async fn end(self, event: SessionShutdownEvent) -> Result<(), AgentSessionError> {
         let inner = &self.inner;
         // A prompt that somebody else begins between two steps is aborted like the first.
         while let Err(error) = inner.begin(Activity::Ended) {
@@ -25,6 +31,8 @@ impl AgentSession {
             self.abort();
             self.wait_for_idle().await;
         }
+        inner.tell_shutdown(event).await;
+        inner.extensions.end_tasks();
         inner.lifetime.cancel();
         inner.commands.wait().await;
         let recorded = inner.add_deferred().await;

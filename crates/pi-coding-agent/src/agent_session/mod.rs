@@ -5,18 +5,22 @@
 //! recovery is a run of its own) and settles when nothing automatic remains.
 
 mod bash;
+mod boundary;
 mod compaction;
 mod custom;
 mod cycle;
 mod deferred;
 mod error;
 mod event;
+mod extensions;
+mod follow;
 mod hooks;
 mod lifetime;
 mod listeners;
 mod model;
 mod navigate;
 mod prompt;
+mod provider_hooks;
 mod queue;
 mod record;
 mod report;
@@ -25,6 +29,7 @@ mod retry;
 mod structured;
 mod system_prompt;
 mod tools;
+mod transform;
 
 use std::{
     fmt,
@@ -41,14 +46,19 @@ pub use custom::{CustomMessage, Display};
 pub use cycle::{Direction, ScopedModel};
 pub use error::AgentSessionError;
 pub use event::{CompactionOutcome, RetryOutcome, SessionEvent, Settled, SummarySource, WillRetry};
+pub use extensions::{MessageTiming, UserMessageTiming};
 pub use listeners::Subscription;
 pub use navigate::{LeaveBehind, Navigated};
 pub use pi_agent_core::ListenerContext;
 pub use prompt::{SessionPrompt, SessionReply, SessionRun};
-pub use queue::Delivery;
+pub use queue::{Delivery, Queued};
 pub use tools::SessionTool;
 
 use crate::{
+    extensions::{
+        ExtensionRunner,
+        event::{self as extension_event, SessionInfoChangedEvent},
+    },
     messages::{CodingMessage, SessionMessage},
     resources::{SettingsManager, SystemPromptOptions},
     sdk::SessionStart,
@@ -76,6 +86,7 @@ pub(crate) struct Inner {
     models: Option<Models>,
     settings: Arc<SettingsManager>,
     resources: SessionResources,
+    extensions: ExtensionRunner,
     workspace: Workspace,
     tool_selection: ToolSelection,
     clock: Arc<dyn Clock>,
@@ -102,6 +113,8 @@ struct State {
     scope: Vec<ScopedModel>,
     /// What the current prompt did so far.
     run: record::RunRecord,
+    /// What extensions said that has to wait.
+    said: extensions::Said,
 }
 
 /// What a session is doing.
@@ -130,6 +143,7 @@ pub(crate) struct Parts {
     pub(crate) start: SessionStart,
     pub(crate) settings: Arc<SettingsManager>,
     pub(crate) resources: SessionResources,
+    pub(crate) extensions: ExtensionRunner,
     pub(crate) workspace: Workspace,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) selection: model::Selection,
@@ -152,6 +166,7 @@ impl AgentSession {
             start,
             settings,
             resources,
+            extensions,
             workspace,
             clock,
             selection,
@@ -175,6 +190,7 @@ impl AgentSession {
             start,
             settings,
             resources,
+            extensions,
             workspace,
             tool_selection,
             clock,
@@ -191,6 +207,7 @@ impl AgentSession {
                 answer_is_typed: false,
                 scope,
                 run: record::RunRecord::default(),
+                said: extensions::Said::default(),
             }),
         });
         record::follow(&inner);
@@ -239,6 +256,8 @@ impl AgentSession {
     pub async fn set_name(&self, name: &str) -> Result<(), AgentSessionError> {
         self.inner.manager.append_session_info(name).await?;
         let name = self.inner.manager.name();
+        let payload = || SessionInfoChangedEvent::new(name.clone());
+        self.inner.extensions.notify(extension_event::SessionInfoChanged, &self.inner.lifetime, payload).await;
         self.inner.tell(SessionEvent::SessionInfoChanged { name }).await;
         Ok(())
     }

@@ -4,9 +4,12 @@ use std::sync::Arc;
 
 use pi_ai::{Model, ThinkingLevel};
 
-use crate::tools::{
-    read::{ImageLimits, ImageOptions},
-    session_facts::{ModelFacts, ModelImages, SessionFacts},
+use crate::{
+    extensions::event::{self, ModelSelectEvent, SelectSource, ThinkingLevelSelectEvent},
+    tools::{
+        read::{ImageLimits, ImageOptions},
+        session_facts::{ModelFacts, ModelImages, SessionFacts},
+    },
 };
 
 use super::{AgentSession, AgentSessionError, Inner, SessionEvent};
@@ -62,17 +65,19 @@ impl AgentSession {
     ) -> Result<(), AgentSessionError> {
         let inner = &self.inner;
         let level = inner.level_for(&model, level);
-        let before = {
+        let (previous, before) = {
             let mut state = inner.state();
             let before = state.selection.level;
-            state.selection = Selection { model: Some(model.clone()), level, recorded: Recorded::Yes };
-            before
+            let selection = Selection { model: Some(model.clone()), level, recorded: Recorded::Yes };
+            (std::mem::replace(&mut state.selection, selection).model, before)
         };
         inner.agent.set_model(model.clone());
         inner.manager.append_model_change(model.provider.clone(), model.id.clone()).await?;
         if level != before {
-            inner.change_level(level).await?;
+            inner.change_level(level, before).await?;
         }
+        let payload = || ModelSelectEvent::new(model, previous, SelectSource::Set);
+        inner.extensions.notify(event::ModelSelect, &inner.lifetime, payload).await;
         Ok(())
     }
 
@@ -88,7 +93,7 @@ impl AgentSession {
             (std::mem::replace(&mut state.selection.level, clamped), clamped)
         };
         if level != before {
-            self.inner.change_level(level).await?;
+            self.inner.change_level(level, before).await?;
         }
         Ok(level)
     }
@@ -134,9 +139,11 @@ impl Inner {
     }
 
     /// Applies and records a level that the state already has.
-    async fn change_level(&self, level: ThinkingLevel) -> Result<(), AgentSessionError> {
+    async fn change_level(&self, level: ThinkingLevel, before: ThinkingLevel) -> Result<(), AgentSessionError> {
         self.agent.set_thinking_level(level);
         self.manager.append_thinking_level_change(level).await?;
+        let payload = || ThinkingLevelSelectEvent::new(level, before);
+        self.extensions.notify(event::ThinkingLevelSelect, &self.lifetime, payload).await;
         self.tell(SessionEvent::ThinkingLevelChanged { level }).await;
         Ok(())
     }

@@ -9,7 +9,11 @@ use super::{
 };
 use crate::{
     compaction::{SummaryInstructions, SummaryOptions, left_branch, summarize_branch},
-    session::{EntryBody, EntryId},
+    extensions::{
+        EventKind,
+        event::{self, SessionBeforeTreeEvent, SessionTreeEvent, TreeAdjustment, TreeDecision, TreePreparation},
+    },
+    session::{BranchSummary, EntryBody, EntryId},
 };
 
 /// Whether what is left behind is summarised where the conversation goes on.
@@ -36,7 +40,8 @@ impl AgentSession {
     /// stays said. The tools are those that the transcript there says.
     ///
     /// # Errors
-    /// While the session is busy, when there is no such entry, or the model gives no usable summary. Then the session
+    /// While the session is busy, when there is no such entry, an extension cancels it, or the model gives no usable
+    /// summary. Then the session
     /// stays where it is.
     pub async fn navigate_to(&self, target: &EntryId, leave: LeaveBehind) -> Result<Navigated, AgentSessionError> {
         let inner = &self.inner;
@@ -54,7 +59,24 @@ impl AgentSession {
         }
         inner.begin(Activity::Compacting)?;
         let _activity = EndActivity(inner.clone());
+        let old_leaf = inner.manager.leaf_id();
+        let TreeAdjustment { summary: given, instructions, label } = inner.before_tree(target, &leave).await?;
+        let from_extension = given.is_some();
+        let leave = match (leave, instructions) {
+            (LeaveBehind::Summarized(_), Some(instructions)) => LeaveBehind::Summarized(instructions),
+            (leave, _) => leave,
+        };
         let summary = match leave {
+            LeaveBehind::Summarized(_) if let Some(given) = given => {
+                let summary = BranchSummary {
+                    summary: given.summary,
+                    details: given.details,
+                    usage: given.usage,
+                    from_hook: Some(true),
+                    ..BranchSummary::default()
+                };
+                Some(inner.manager.branch_with_summary(leaf.as_ref(), summary).await?.id)
+            }
             LeaveBehind::Silently => {
                 match &leaf {
                     Some(leaf) => inner.manager.branch(leaf).await?,
@@ -62,14 +84,49 @@ impl AgentSession {
                 }
                 None
             }
-            LeaveBehind::Summarized(instructions) => Some(inner.summarize_and_leave(leaf, target, instructions).await?),
+            LeaveBehind::Summarized(instructions) => {
+                Some(inner.summarize_and_leave(leaf.clone(), target, instructions).await?)
+            }
         };
         inner.restore_tools();
+        if let (Some(label), Some(marked)) = (label, summary.as_ref().or(leaf.as_ref())) {
+            self.set_label(marked, Some(&label)).await?;
+        }
+        inner.tell_tree(old_leaf, summary.as_ref(), from_extension).await;
         Ok(Navigated { text, summary })
     }
 }
 
 impl Inner {
+    /// Asks the extensions whether the session may go there.
+    async fn before_tree(&self, target: &EntryId, leave: &LeaveBehind) -> Result<TreeAdjustment, AgentSessionError> {
+        if !self.extensions.has_handlers(EventKind::SessionBeforeTree) {
+            return Ok(TreeAdjustment::default());
+        }
+        let left = self.manager.with(|session| {
+            let from = session.leaf_id().map(EntryId::as_str);
+            left_branch(session, from, target.as_str())
+        })?;
+        let entries = left.entries.iter().map(|id| self.manager.entry(id.as_str())).collect::<Result<Vec<_>, _>>()?;
+        let preparation =
+            TreePreparation::new(target.clone(), self.manager.leaf_id(), left.common_ancestor, entries, leave);
+        let signal = self.lifetime.child_token();
+        let event = SessionBeforeTreeEvent::new(preparation, signal.clone());
+        match self.extensions.session_before_tree(&signal, || event).await {
+            TreeDecision::Proceed => Ok(TreeAdjustment::default()),
+            TreeDecision::Adjust(adjustment) => Ok(adjustment),
+            TreeDecision::Cancel => Err(AgentSessionError::Cancelled),
+        }
+    }
+
+    async fn tell_tree(&self, old_leaf: Option<EntryId>, summary: Option<&EntryId>, from_extension: bool) {
+        let payload = || {
+            let entry = summary.and_then(|id| self.manager.entry(id.as_str()).ok());
+            SessionTreeEvent::new(self.manager.leaf_id(), old_leaf, entry, from_extension)
+        };
+        self.extensions.notify(event::SessionTree, &self.lifetime, payload).await;
+    }
+
     async fn summarize_and_leave(
         &self,
         leaf: Option<EntryId>,

@@ -11,10 +11,17 @@ use pi_ai::{AssistantMessage, CancellationToken, Content, ImageContent, InputBlo
 use tokio::task::JoinHandle;
 
 use super::{
-    Activity, AgentSession, AgentSessionError, Delivery, Inner, SessionEvent, Settled, compaction::AfterRun,
+    Activity, AgentSession, AgentSessionError, Delivery, Inner, Queued, SessionEvent, Settled, compaction::AfterRun,
     lifetime::EndActivity,
 };
-use crate::messages::{CodingMessage, SessionMessage};
+use crate::{
+    extensions::{
+        CalledCommand, EventKind, RunStart,
+        event::{self, AgentSettledEvent, BeforeAgentStartEvent, InputSource, RunTrigger},
+    },
+    messages::{CodingMessage, SessionMessage},
+    resources::SystemPromptOptions,
+};
 
 /// What a person says: text, and pictures beside it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -129,36 +136,52 @@ impl fmt::Debug for SessionRun {
 impl AgentSession {
     /// Says something and has it answered, tools and all. It begins at once; the result is for whoever waits.
     ///
+    /// A command of an extension is run, also while another prompt is answered; the model does not see it.
+    ///
     /// Must be called within a Tokio runtime.
     ///
     /// # Errors
     /// The run's output is [`AgentSessionError::Busy`] while another prompt is answered, and
     /// [`AgentSessionError::NoModel`] when there is nobody to answer.
     pub fn prompt(&self, prompt: impl Into<SessionPrompt>) -> SessionRun {
-        self.start(Opening::Prompt(prompt.into()))
+        self.prompt_from(prompt, InputSource::Interactive)
+    }
+
+    /// As [`prompt`](Self::prompt), for a program that says who is speaking. Extensions learn of it.
+    pub fn prompt_from(&self, prompt: impl Into<SessionPrompt>, source: InputSource) -> SessionRun {
+        let prompt = prompt.into();
+        match self.inner.extensions.command_of(&prompt.text) {
+            Some(called) => self.run_command(called),
+            None => self.start(Opening::Prompt(prompt, source)),
+        }
     }
 
     /// Says something while a prompt is answered: after the current turn, or when the run would end.
     ///
     /// # Errors
-    /// When it calls up a skill that cannot be read.
-    pub async fn queue(&self, prompt: impl Into<SessionPrompt>, delivery: Delivery) -> Result<(), AgentSessionError> {
-        let prompt = self.inner.expand(prompt.into()).await?;
-        let message = user_message(prompt, self.inner.clock.now());
-        self.inner.state().queued.push(delivery, message.clone());
-        match delivery {
-            Delivery::Steer => self.inner.agent.steer(message),
-            Delivery::FollowUp => self.inner.agent.follow_up(message),
+    /// When it calls up a command of an extension, or a skill that cannot be read.
+    pub async fn queue(
+        &self,
+        prompt: impl Into<SessionPrompt>,
+        delivery: Delivery,
+    ) -> Result<Queued, AgentSessionError> {
+        let prompt = prompt.into();
+        if let Some(called) = self.inner.extensions.command_of(&prompt.text) {
+            return Err(AgentSessionError::CommandCannotWait { name: called.name });
         }
-        self.inner.tell_queue().await;
-        Ok(())
+        let Some(prompt) = self.inner.take_input(prompt, InputSource::Interactive, Some(delivery)).await else {
+            return Ok(Queued::Handled);
+        };
+        let prompt = self.inner.expand(prompt).await?;
+        self.inner.enqueue(prompt, delivery).await;
+        Ok(Queued::Waits)
     }
 
     /// Says something after the current turn and all its tool calls.
     ///
     /// # Errors
     /// As [`queue`](Self::queue).
-    pub async fn steer(&self, prompt: impl Into<SessionPrompt>) -> Result<(), AgentSessionError> {
+    pub async fn steer(&self, prompt: impl Into<SessionPrompt>) -> Result<Queued, AgentSessionError> {
         self.queue(prompt, Delivery::Steer).await
     }
 
@@ -166,7 +189,7 @@ impl AgentSession {
     ///
     /// # Errors
     /// As [`queue`](Self::queue).
-    pub async fn follow_up(&self, prompt: impl Into<SessionPrompt>) -> Result<(), AgentSessionError> {
+    pub async fn follow_up(&self, prompt: impl Into<SessionPrompt>) -> Result<Queued, AgentSessionError> {
         self.queue(prompt, Delivery::FollowUp).await
     }
 
@@ -184,20 +207,35 @@ impl AgentSession {
         }
         let signal = self.inner.lifetime.child_token();
         self.inner.state().run.begin(signal.clone());
-        let (inner, running) = (self.inner.clone(), signal.clone());
+        let (inner, running, session) = (self.inner.clone(), signal.clone(), self.downgrade());
         let task = tokio::spawn(async move {
             // Ends the activity whatever happens in here.
-            let _activity = EndActivity(inner.clone());
-            inner.answer(opening, &running).await
+            let activity = EndActivity(inner.clone());
+            let answered = inner.answer(opening, &running).await;
+            drop(activity);
+            inner.answer_late_messages(&session);
+            answered
         });
         SessionRun { state: RunState::Running(task), signal: Some(signal) }
+    }
+
+    /// Runs a command of an extension beside whatever the session is doing.
+    fn run_command(&self, called: CalledCommand) -> SessionRun {
+        let (extensions, signal) = (self.inner.extensions.clone(), self.inner.lifetime.child_token());
+        let task = tokio::spawn(async move {
+            extensions.run_command(called, &signal).await;
+            Ok(SessionReply { message: None, advice: None })
+        });
+        SessionRun { state: RunState::Running(task), signal: None }
     }
 }
 
 /// What a run begins with.
 pub(super) enum Opening {
     /// What a person says; it may be a command that stands for a text.
-    Prompt(SessionPrompt),
+    Prompt(SessionPrompt, InputSource),
+    /// What is said in a person's place, as it is.
+    Said(SessionPrompt),
     /// Messages as they are.
     Messages(Vec<SessionMessage>),
 }
@@ -216,29 +254,101 @@ impl Inner {
         opening: Opening,
         signal: &CancellationToken,
     ) -> Result<SessionReply, AgentSessionError> {
-        let messages = match opening {
-            Opening::Prompt(prompt) => vec![user_message(self.expand(prompt).await?, self.clock.now())],
-            Opening::Messages(messages) => messages,
+        let prompt = match opening {
+            Opening::Prompt(prompt, source) => match self.take_input(prompt, source, None).await {
+                Some(prompt) => Opening::Said(self.expand(prompt).await?),
+                // An extension dealt with it.
+                None => return Ok(SessionReply { message: None, advice: None }),
+            },
+            other => other,
         };
         if self.state().selection.model.is_none() {
             return Err(AgentSessionError::NoModel);
         }
         self.make_room(signal).await?;
-        self.add_deferred().await?;
-        let head = self.prompt_update()?.map(SessionMessage::from);
-        let prompt: Vec<SessionMessage> = head.into_iter().chain(messages).collect();
+        let prompt = self.begin_run(prompt, signal).await?;
         let ran = self.run_until_settled(prompt, signal).await;
+        self.state().run.prompt = None;
         if let Err(error) = self.add_deferred().await {
             self.state().run.failure.get_or_insert(error);
         }
-        let outcome = if signal.is_cancelled() { Settled::Aborted } else { Settled::Finished };
-        self.tell(SessionEvent::AgentSettled { outcome }).await;
+        self.settle(signal).await;
         if let Some(failure) = self.state().run.failure.take() {
             return Err(failure.into());
         }
         let advice = ran?;
         let message = self.state().run.last_turn.answer.as_ref().map(|(_, answer)| answer.clone());
         Ok(SessionReply { message, advice })
+    }
+
+    /// What a run begins with: what changed in the prompt, what was said, and what extensions say about it.
+    async fn begin_run(
+        &self,
+        opening: Opening,
+        signal: &CancellationToken,
+    ) -> Result<Vec<SessionMessage>, AgentSessionError> {
+        let added = self.before_agent_start(&opening, signal).await?;
+        let said = match opening {
+            Opening::Prompt(prompt, _) | Opening::Said(prompt) => {
+                vec![user_message(prompt, self.clock.now())]
+            }
+            Opening::Messages(messages) => messages,
+        };
+        self.add_deferred().await?;
+        let head = self.prompt_update()?.map(SessionMessage::from);
+        let waiting = self.take_next_prompt();
+        Ok(head.into_iter().chain(said).chain(waiting).chain(added).collect())
+    }
+
+    /// Asks the extensions about a run that is about to begin. Gives what they say.
+    async fn before_agent_start(
+        &self,
+        opening: &Opening,
+        signal: &CancellationToken,
+    ) -> Result<Vec<SessionMessage>, AgentSessionError> {
+        if !self.extensions.has_handlers(EventKind::BeforeAgentStart) {
+            return Ok(Vec::new());
+        }
+        let trigger = match opening {
+            Opening::Prompt(prompt, _) | Opening::Said(prompt) => {
+                RunTrigger::User { prompt: prompt.text.clone(), images: prompt.images.clone() }
+            }
+            Opening::Messages(messages) => match messages.iter().rev().find_map(SessionMessage::as_custom) {
+                Some(CodingMessage::Custom(content)) => RunTrigger::Custom { message: content.clone() },
+                _ => return Ok(Vec::new()),
+            },
+        };
+        let options = self.prompt_options();
+        let render = |options: &SystemPromptOptions| self.rendered_prompt(options);
+        let event = BeforeAgentStartEvent::new(render(&options), options.clone(), trigger);
+        let RunStart { messages, options: changed } = self.extensions.before_agent_start(signal, event, render).await;
+        if changed.selected_tools != options.selected_tools {
+            self.activate_tools(changed.selected_tools.clone());
+        }
+        if changed != options {
+            self.state().run.prompt = Some(changed);
+        }
+        Ok(messages.into_iter().map(|message| CodingMessage::Custom(self.stamped(message)).into()).collect())
+    }
+
+    /// Tells everybody that nothing automatic remains.
+    async fn settle(&self, signal: &CancellationToken) {
+        self.state().said.is_settling = true;
+        let outcome = if signal.is_cancelled() { Settled::Aborted } else { Settled::Finished };
+        let payload = || AgentSettledEvent::new(outcome == Settled::Aborted);
+        self.extensions.notify(event::AgentSettled, &self.lifetime, payload).await;
+        self.tell(SessionEvent::AgentSettled { outcome }).await;
+    }
+
+    /// Has a message wait until it can be said.
+    pub(super) async fn enqueue(&self, prompt: SessionPrompt, delivery: Delivery) {
+        let message = user_message(prompt, self.clock.now());
+        self.state().queued.push(delivery, message.clone());
+        match delivery {
+            Delivery::Steer => self.agent.steer(message),
+            Delivery::FollowUp => self.agent.follow_up(message),
+        }
+        self.tell_queue().await;
     }
 
     /// Whether nothing may follow the run that just ended.
@@ -254,6 +364,7 @@ impl Inner {
         signal: &CancellationToken,
     ) -> Result<Option<String>, AgentSessionError> {
         self.agent.set_messages(self.manager.context().messages);
+        self.watch_provider();
         self.run(self.agent.prompt(prompt), signal).await?;
         loop {
             if self.is_over(signal) {
@@ -270,12 +381,15 @@ impl Inner {
             };
             if let Some(advice) = advice {
                 self.give_up().await;
-                return Ok(advice);
+                if self.is_over(signal) || !self.before_settle(signal).await? {
+                    return Ok(advice);
+                }
             }
             if self.is_over(signal) {
                 return Ok(None);
             }
             self.agent.set_messages(self.manager.context().messages);
+            self.watch_provider();
             self.run(self.agent.continue_run(), signal).await?;
         }
     }

@@ -9,12 +9,12 @@ use crate::messages::SessionMessage;
 /// Mirrors the agent's queues with the texts that are shown.
 #[derive(Debug, Default)]
 pub(super) struct QueuedTexts {
-    steering: VecDeque<Queued>,
-    follow_up: VecDeque<Queued>,
+    steering: VecDeque<Waiting>,
+    follow_up: VecDeque<Waiting>,
 }
 
 #[derive(Debug)]
-struct Queued {
+struct Waiting {
     /// Kept alive, so that its identity stays its own.
     message: SessionMessage,
     text: String,
@@ -29,9 +29,18 @@ pub enum Delivery {
     FollowUp,
 }
 
+/// What became of something that was to be queued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Queued {
+    /// It waits.
+    Waits,
+    /// An extension dealt with it.
+    Handled,
+}
+
 impl QueuedTexts {
     pub(super) fn push(&mut self, delivery: Delivery, message: SessionMessage) {
-        let queued = Queued { text: text_of(&message), message };
+        let queued = Waiting { text: text_of(&message), message };
         match delivery {
             Delivery::Steer => self.steering.push_back(queued),
             Delivery::FollowUp => self.follow_up.push_back(queued),
@@ -56,7 +65,7 @@ impl QueuedTexts {
 
     /// The texts that wait, steering first.
     pub(super) fn texts(&self) -> (Vec<String>, Vec<String>) {
-        let texts = |queue: &VecDeque<Queued>| queue.iter().map(|queued| queued.text.clone()).collect();
+        let texts = |queue: &VecDeque<Waiting>| queue.iter().map(|queued| queued.text.clone()).collect();
         (texts(&self.steering), texts(&self.follow_up))
     }
 

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use pi_agent_core::{AgentEvent, ListenerContext};
 use pi_ai::{AssistantMessage, CancellationToken, Message};
 
-use super::{Inner, SessionEvent, retry::Attempts};
+use super::{Inner, SessionEvent, follow::TurnCount, retry::Attempts};
 use crate::{
     compaction::RecoveryAttempt,
     messages::{CodingMessage, SessionMessage},
+    resources::SystemPromptOptions,
     session::{EntryId, SessionError},
 };
 
@@ -25,6 +26,9 @@ pub(super) struct RunRecord {
     pub(super) recovery: RecoveryAttempt,
     /// Why the session could not be written; ends the run.
     pub(super) failure: Option<SessionError>,
+    /// What the prompt is made of for this run, when an extension changed it.
+    pub(super) prompt: Option<SystemPromptOptions>,
+    pub(super) turn: TurnCount,
 }
 
 /// A turn as it is stored.
@@ -67,6 +71,7 @@ pub(super) fn follow(inner: &Arc<Inner>) {
 
 impl Inner {
     async fn take(&self, event: AgentEvent<CodingMessage>, context: &ListenerContext) {
+        let event = self.tell_extensions(event, context).await;
         match &event {
             AgentEvent::MessageStart { message } if self.queued_was_said(message.identity()) => {
                 self.tell_queue().await;
@@ -129,7 +134,7 @@ impl Inner {
         }
     }
 
-    fn fail(&self, error: SessionError) {
+    pub(super) fn fail(&self, error: SessionError) {
         let mut state = self.state();
         state.run.failure.get_or_insert(error);
         state.run.cancel();

@@ -41,7 +41,7 @@ fn update_line(event: &AssistantEvent, partial: Option<&AssistantMessage>) -> se
 /// An [`AssistantEvent`] on the wire.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Update<'a> {
+pub(crate) struct Update<'a> {
     r#type: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     content_index: Option<usize>,
@@ -58,7 +58,7 @@ struct Update<'a> {
 }
 
 impl<'a> Update<'a> {
-    fn of(event: &'a AssistantEvent, partial: Option<&'a AssistantMessage>) -> Self {
+    pub(crate) fn of(event: &'a AssistantEvent, partial: Option<&'a AssistantMessage>) -> Self {
         let block = event.index().and_then(|index| partial?.content.get(index));
         let mut update = Self {
             r#type: update_type(event),

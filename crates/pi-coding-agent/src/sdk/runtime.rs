@@ -9,6 +9,7 @@ use std::{
 
 use futures::{FutureExt, future::BoxFuture};
 use pi_agent_core::{AsyncHook, ListenerContext};
+use serde::{Deserialize, Serialize};
 
 use super::CreateSessionError;
 use crate::{
@@ -42,7 +43,8 @@ pub enum StartReason {
 }
 
 /// What a fork keeps.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum ForkPosition {
     /// What was said before a message of the user, whose text is given back for the editor.
     #[default]

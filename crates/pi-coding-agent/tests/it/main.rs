@@ -3,9 +3,11 @@
 mod cli;
 mod compaction;
 mod conformance_coding_session;
+mod conformance_extension_context;
 mod conformance_resources;
 mod conformance_sessions;
 mod conformance_tools;
+mod extensions;
 mod fuzz;
 mod sdk;
 mod sessions;

@@ -1,0 +1,549 @@
+//! Loads extensions, calls their handlers and keeps what they bring.
+
+use std::{
+    collections::HashSet,
+    fmt,
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use pi_ai::{CancellationToken, models::Models};
+use serde_json::Value;
+use tokio::task::JoinSet;
+
+use super::{
+    Command, CommandContext, CommandInfo, Completion, Event, EventKind, Extension, ExtensionApi, ExtensionContext,
+    ExtensionError, ExtensionFailure, ExtensionHost, FailurePlace, FlagInfo, FlagValue, FlagValues, HandlerId,
+    RenderOptions, RenderedEntry, ShortcutInfo,
+    api::{ProviderChange, Registrations},
+    contain::{contained, contained_now},
+    flag,
+    handlers::{HandlerTable, Registered},
+    ui::{ExtensionUi, NoUi},
+};
+use crate::{
+    agent_session::{SessionTool, WeakAgentSession},
+    messages::CustomContent,
+    resources::{Diagnostic, Theme},
+    session::{CustomEntry, EntryId},
+    styled_text::StyledText,
+};
+
+/// The extensions of one session. Clones are handles.
+///
+/// It calls handlers in their order, one at a time, and contains them: a failure or a panic is reported with the
+/// extension's name, and the session goes on. What no handler waits for is never built.
+#[derive(Clone)]
+pub struct ExtensionRunner {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    extensions: Vec<Arc<dyn Extension>>,
+    table: HandlerTable,
+    loaded: Mutex<Arc<[Arc<Loaded>]>>,
+    flags: FlagValues,
+    failures: Mutex<Vec<ExtensionFailure>>,
+    session: OnceLock<WeakAgentSession>,
+    models: OnceLock<Models>,
+    ui: Mutex<Arc<dyn ExtensionUi>>,
+    open_prompts: Mutex<usize>,
+    host: Mutex<Option<Arc<dyn ExtensionHost>>>,
+    /// What goes on beside the session; it ends with it.
+    tasks: Mutex<JoinSet<()>>,
+}
+
+/// An extension that was loaded.
+pub(super) struct Loaded {
+    pub(super) name: Arc<str>,
+    /// Its place in the order of loading.
+    pub(super) place: usize,
+    /// Whether it was not loaded again since.
+    is_current: AtomicBool,
+    /// What it brings, besides its handlers.
+    brings: Mutex<Registrations>,
+}
+
+impl Loaded {
+    pub(super) fn is_current(&self) -> bool {
+        self.is_current.load(Ordering::Acquire)
+    }
+
+    fn brings(&self) -> MutexGuard<'_, Registrations> {
+        lock(&self.brings)
+    }
+}
+
+impl Default for ExtensionRunner {
+    fn default() -> Self {
+        Self::new(Vec::new(), FlagValues::new())
+    }
+}
+
+impl ExtensionRunner {
+    /// A runner of extensions that are not loaded yet, with what the command line said about flags.
+    pub fn new(extensions: Vec<Arc<dyn Extension>>, flags: FlagValues) -> Self {
+        let nothing: Arc<[Arc<Loaded>]> = Arc::new([]);
+        let shared = Shared {
+            extensions,
+            table: HandlerTable::default(),
+            loaded: Mutex::new(nothing),
+            flags,
+            failures: Mutex::default(),
+            session: OnceLock::new(),
+            models: OnceLock::new(),
+            ui: Mutex::new(Arc::new(NoUi)),
+            open_prompts: Mutex::default(),
+            host: Mutex::default(),
+            tasks: Mutex::default(),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// Loads every extension, in order. One that fails is left out and reported; the others are loaded all the same.
+    ///
+    /// What was loaded before is forgotten: its contexts answer with errors from then on.
+    pub async fn load(&self) {
+        self.forget();
+        for (place, extension) in self.shared.extensions.iter().enumerate() {
+            let name: Arc<str> = extension.name().into();
+            let mut api = ExtensionApi::default();
+            let registered = contained(&CancellationToken::new(), || extension.register(&mut api)).await;
+            let loaded = Arc::new(Loaded {
+                name: name.clone(),
+                place,
+                is_current: AtomicBool::new(true),
+                brings: Mutex::default(),
+            });
+            match registered {
+                Ok(()) => {
+                    let mut all = lock(&self.shared.loaded);
+                    *all = all.iter().cloned().chain([loaded.clone()]).collect();
+                    drop(all);
+                    self.take_in(&loaded, api.brings);
+                }
+                Err(error) => {
+                    self.report(failure(&name, FailurePlace::Loading, &error)).await;
+                }
+            }
+        }
+    }
+
+    /// Forgets what was loaded.
+    fn forget(&self) {
+        self.shared.table.clear();
+        let before = std::mem::take(&mut *lock(&self.shared.loaded));
+        before.iter().for_each(|loaded| loaded.is_current.store(false, Ordering::Release));
+    }
+
+    /// Puts registrations to use.
+    pub(super) fn take_in(&self, loaded: &Arc<Loaded>, mut brings: Registrations) {
+        self.shared.table.add(loaded, std::mem::take(&mut brings.handlers));
+        if let Some(models) = self.shared.models.get() {
+            apply_providers(models, &brings.providers);
+        }
+        let mut all = loaded.brings();
+        all.tools.extend(brings.tools);
+        all.commands.extend(brings.commands);
+        all.flags.extend(brings.flags);
+        all.shortcuts.extend(brings.shortcuts);
+        all.providers.extend(brings.providers);
+        all.entry_renderers.extend(brings.entry_renderers);
+        all.message_renderers.extend(brings.message_renderers);
+        all.bus.extend(brings.bus);
+    }
+
+    pub(super) fn off(&self, handler: HandlerId) {
+        self.shared.table.remove(handler);
+    }
+
+    /// Gives the extensions their session. It is done once.
+    pub(crate) fn bind(&self, session: WeakAgentSession) {
+        // A second session would have to bring a runner of its own; the first one stays.
+        let _ = self.shared.session.set(session);
+    }
+
+    /// Gives the extensions the models that they may add to, and adds what waited.
+    pub(crate) fn bind_models(&self, models: &Models) {
+        if self.shared.models.set(models.clone()).is_ok() {
+            for loaded in self.loaded().iter() {
+                apply_providers(models, &loaded.brings().providers);
+            }
+        }
+    }
+
+    /// Lets extensions ask the user. It can be changed at any time.
+    pub fn set_ui(&self, ui: impl ExtensionUi) {
+        *lock(&self.shared.ui) = Arc::new(ui);
+    }
+
+    /// Lets commands replace the session and end the program.
+    pub fn set_host(&self, host: impl ExtensionHost) {
+        *lock(&self.shared.host) = Some(Arc::new(host));
+    }
+
+    pub(super) fn ui(&self) -> Arc<dyn ExtensionUi> {
+        lock(&self.shared.ui).clone()
+    }
+
+    /// One more question is open, or one less. Whether the first one was opened, or the last one closed.
+    pub(super) fn count_prompts(&self, change: isize) -> bool {
+        let mut open = lock(&self.shared.open_prompts);
+        let before = *open;
+        *open = open.saturating_add_signed(change);
+        (before == 0) != (*open == 0)
+    }
+
+    pub(super) fn host(&self) -> Option<Arc<dyn ExtensionHost>> {
+        lock(&self.shared.host).clone()
+    }
+
+    pub(super) fn session(&self) -> Option<&WeakAgentSession> {
+        self.shared.session.get()
+    }
+
+    /// Has something go on beside the session. It ends with it at the latest.
+    pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let mut tasks = lock(&self.shared.tasks);
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn(task);
+    }
+
+    /// Ends what goes on beside the session.
+    pub(crate) fn end_tasks(&self) {
+        lock(&self.shared.tasks).abort_all();
+    }
+
+    pub(super) fn loaded(&self) -> Arc<[Arc<Loaded>]> {
+        lock(&self.shared.loaded).clone()
+    }
+
+    /// The names of the extensions that are loaded, in order.
+    pub fn extensions(&self) -> Vec<String> {
+        self.loaded().iter().map(|loaded| loaded.name.to_string()).collect()
+    }
+
+    /// Whether anybody handles an event.
+    pub fn has_handlers(&self, kind: EventKind) -> bool {
+        self.shared.table.has(kind)
+    }
+
+    pub(super) fn handlers(&self, kind: EventKind) -> Arc<[Registered]> {
+        self.shared.table.of(kind)
+    }
+
+    /// Tells handlers of something. `payload` is only called when there is one.
+    pub async fn notify<E: Event<Outcome = ()>>(
+        &self,
+        _event: E,
+        signal: &CancellationToken,
+        payload: impl FnOnce() -> E::Payload,
+    ) {
+        if !self.has_handlers(E::KIND) {
+            return;
+        }
+        let payload = payload();
+        for handler in self.handlers(E::KIND).iter() {
+            self.ask::<E>(handler, payload.clone(), signal).await;
+        }
+    }
+
+    /// Asks a handler. A failure is reported, and counts as no answer.
+    pub(super) async fn ask<E: Event>(
+        &self,
+        handler: &Registered,
+        payload: E::Payload,
+        signal: &CancellationToken,
+    ) -> Option<E::Outcome> {
+        match self.try_ask::<E>(handler, payload, signal).await {
+            Ok(outcome) => Some(outcome),
+            Err(failure) => {
+                self.report(failure).await;
+                None
+            }
+        }
+    }
+
+    /// Asks a handler.
+    pub(super) async fn try_ask<E: Event>(
+        &self,
+        handler: &Registered,
+        payload: E::Payload,
+        signal: &CancellationToken,
+    ) -> Result<E::Outcome, ExtensionFailure> {
+        let context = self.context_of(&handler.extension, signal);
+        let asked = contained(signal, || {
+            let run = handler.of::<E>().map(|run| run(payload, context));
+            async move {
+                match run {
+                    Some(running) => running.await,
+                    None => Err(ExtensionError::new("the handler is one of another event")),
+                }
+            }
+        });
+        asked.await.map_err(|error| failure(&handler.extension.name, FailurePlace::Event(E::KIND), &error))
+    }
+
+    fn context_of(&self, extension: &Arc<Loaded>, signal: &CancellationToken) -> ExtensionContext {
+        ExtensionContext::new(self.clone(), extension.clone(), signal.clone())
+    }
+
+    /// Says what went wrong: to the session's listeners, or, before there is a session, in [`failures`](Self::failures).
+    pub(super) async fn report(&self, failure: ExtensionFailure) {
+        tracing::warn!(extension = failure.extension, place = %failure.place, "{}", failure.message);
+        match self.session() {
+            Some(session) => session.tell_extension_failure(failure).await,
+            None => lock(&self.shared.failures).push(failure),
+        }
+    }
+
+    /// What went wrong before the session was there.
+    pub fn failures(&self) -> Vec<ExtensionFailure> {
+        lock(&self.shared.failures).clone()
+    }
+
+    /// What is wrong with what extensions bring: failures, and names that two of them have.
+    pub fn diagnostics(&self) -> Vec<Diagnostic> {
+        let mut found: Vec<_> = self.failures().iter().map(|failure| Diagnostic::error(failure.to_string())).collect();
+        let (mut tools, mut flags) = (HashSet::new(), HashSet::new());
+        for loaded in self.loaded().iter() {
+            let brings = loaded.brings();
+            let twice = |what: &str, name: &str| {
+                let extension = &loaded.name;
+                Diagnostic::error(format!(
+                    "extension `{extension}` brings the {what} `{name}`, which another extension brings already; the \
+                     first one is used"
+                ))
+            };
+            found.extend(brings.tools.keys().filter(|name| !tools.insert((*name).clone())).map(|n| twice("tool", n)));
+            found.extend(brings.flags.keys().filter(|name| !flags.insert((*name).clone())).map(|n| twice("flag", n)));
+        }
+        let mut keys = HashSet::new();
+        for loaded in self.loaded().iter() {
+            for key in loaded.brings().shortcuts.keys().filter(|key| !keys.insert((*key).clone())) {
+                let extension = &loaded.name;
+                found.push(Diagnostic::warning(format!(
+                    "extension `{extension}` takes the shortcut {key} from another extension"
+                )));
+            }
+        }
+        found
+    }
+
+    /// The tools that extensions bring; of several with one name the first.
+    pub(crate) fn tools(&self) -> Vec<SessionTool> {
+        let mut names = HashSet::new();
+        let mut tools = Vec::new();
+        for loaded in self.loaded().iter() {
+            tools.extend(loaded.brings().tools.values().filter(|tool| names.insert(tool.name().to_owned())).cloned());
+        }
+        tools
+    }
+
+    /// The flags that extensions bring; of several with one name the first.
+    pub fn flags(&self) -> Vec<FlagInfo> {
+        let mut names = HashSet::new();
+        let mut flags = Vec::new();
+        for loaded in self.loaded().iter() {
+            let brings = loaded.brings();
+            flags.extend(brings.flags.values().filter(|flag| names.insert(flag.name.clone())).map(|flag| FlagInfo {
+                name: flag.name.clone(),
+                description: flag.description.clone(),
+                kind: flag.kind,
+                extension: loaded.name.to_string(),
+            }));
+        }
+        flags
+    }
+
+    pub(super) fn flag(&self, name: &str) -> Option<FlagValue> {
+        let flag = self.loaded().iter().find_map(|loaded| loaded.brings().flags.get(name).cloned())?;
+        flag::value_of(&flag, self.shared.flags.get(name))
+    }
+
+    /// The shortcuts that extensions bring; of several with one key the last.
+    pub fn shortcuts(&self) -> Vec<ShortcutInfo> {
+        let mut shortcuts: Vec<ShortcutInfo> = Vec::new();
+        for loaded in self.loaded().iter() {
+            for shortcut in loaded.brings().shortcuts.values() {
+                shortcuts.retain(|other| other.key != shortcut.key);
+                shortcuts.push(ShortcutInfo {
+                    key: shortcut.key.clone(),
+                    description: shortcut.description.clone(),
+                    extension: loaded.name.to_string(),
+                });
+            }
+        }
+        shortcuts
+    }
+
+    /// Runs a shortcut. Whether there was one.
+    pub async fn run_shortcut(&self, key: &str) -> bool {
+        let found = self.loaded().iter().rev().find_map(|loaded| {
+            let run = loaded.brings().shortcuts.get(&key.to_lowercase()).map(|shortcut| shortcut.run.clone());
+            Some((loaded.clone(), run?))
+        });
+        let Some((loaded, run)) = found else { return false };
+        let signal = CancellationToken::new();
+        let context = CommandContext::new(self.context_of(&loaded, &signal));
+        if let Err(error) = contained(&signal, || run(String::new(), context)).await {
+            self.report(failure(&loaded.name, FailurePlace::Shortcut(key.to_owned()), &error)).await;
+        }
+        true
+    }
+
+    /// The commands that extensions bring. Several with one name get numbers: `name:1`, `name:2`.
+    pub fn commands(&self) -> Vec<CommandInfo> {
+        self.named_commands()
+            .into_iter()
+            .map(|(name, loaded, command)| CommandInfo {
+                name,
+                description: command.description,
+                extension: loaded.name.to_string(),
+            })
+            .collect()
+    }
+
+    fn named_commands(&self) -> Vec<(String, Arc<Loaded>, Command)> {
+        let loaded = self.loaded();
+        let all: Vec<(Arc<Loaded>, Command)> = loaded
+            .iter()
+            .flat_map(|loaded| {
+                loaded.brings().commands.values().map(|command| (loaded.clone(), command.clone())).collect::<Vec<_>>()
+            })
+            .collect();
+        let mut named: Vec<(String, Arc<Loaded>, Command)> = Vec::with_capacity(all.len());
+        for (index, (loaded, command)) in all.iter().enumerate() {
+            let is_namesake = |(_, other): &&(Arc<Loaded>, Command)| other.name == command.name;
+            let mut number = all[..=index].iter().filter(is_namesake).count();
+            let mut name = match all.iter().filter(is_namesake).count() {
+                1 => command.name.clone(),
+                _ => format!("{}:{number}", command.name),
+            };
+            while named.iter().any(|(taken, ..)| *taken == name) {
+                number += 1;
+                name = format!("{}:{number}", command.name);
+            }
+            named.push((name, loaded.clone(), command.clone()));
+        }
+        named
+    }
+
+    /// What the arguments of a command may be, given how they begin.
+    pub fn completions(&self, command: &str, beginning: &str) -> Vec<Completion> {
+        let found = self.named_commands().into_iter().find(|(name, ..)| name == command);
+        let Some((_, _, Command { complete: Some(complete), .. })) = found else { return Vec::new() };
+        contained_now(|| complete(beginning)).unwrap_or_default()
+    }
+
+    /// The command that a text calls up, with its arguments.
+    pub(crate) fn command_of(&self, text: &str) -> Option<CalledCommand> {
+        let called = text.strip_prefix('/')?;
+        if self.loaded().is_empty() {
+            return None;
+        }
+        let (name, arguments) = called.split_once(char::is_whitespace).unwrap_or((called, ""));
+        let found = self.named_commands().into_iter().find(|(known, ..)| known == name);
+        let (name, loaded, command) = found?;
+        Some(CalledCommand { name, loaded, command, arguments: arguments.trim().to_owned() })
+    }
+
+    /// Runs a command. A failure is reported.
+    pub(crate) async fn run_command(&self, called: CalledCommand, signal: &CancellationToken) {
+        let CalledCommand { name, loaded, command, arguments } = called;
+        let context = CommandContext::new(self.context_of(&loaded, signal));
+        if let Err(error) = contained(signal, || (command.run)(arguments, context)).await {
+            self.report(failure(&loaded.name, FailurePlace::Command(name), &error)).await;
+        }
+    }
+
+    /// Says something to whoever listens to a channel.
+    pub(super) async fn emit(&self, channel: &str, value: Value, signal: &CancellationToken) {
+        for loaded in self.loaded().iter() {
+            let listeners: Vec<_> =
+                loaded.brings().bus.iter().filter(|bus| bus.channel == channel).map(|bus| bus.run.clone()).collect();
+            for run in listeners {
+                let context = self.context_of(loaded, signal);
+                if let Err(error) = contained(signal, || run(value.clone(), context)).await {
+                    self.report(failure(&loaded.name, FailurePlace::Bus(channel.to_owned()), &error)).await;
+                }
+            }
+        }
+    }
+
+    /// Draws an entry, when an extension says how. A renderer that fails is reported, and the entry shown as what went
+    /// wrong.
+    pub fn render_entry(
+        &self,
+        id: &EntryId,
+        entry: &CustomEntry,
+        options: RenderOptions,
+        theme: &Theme,
+    ) -> Option<StyledText> {
+        let (loaded, render) = self.loaded().iter().find_map(|loaded| {
+            let render = loaded.brings().entry_renderers.get(&entry.custom_type).cloned();
+            Some((loaded.clone(), render?))
+        })?;
+        let data = entry.data.clone().unwrap_or(Value::Null);
+        let entry = RenderedEntry { id: id.clone(), custom_type: entry.custom_type.clone(), data };
+        let drawn = contained_now(|| render(&entry, options, theme)).and_then(|drawn| drawn);
+        Some(drawn.unwrap_or_else(|error| self.undrawn(&loaded, &entry.custom_type, &error)))
+    }
+
+    /// Draws a message of an extension, when an extension says how.
+    pub fn render_message(&self, message: &CustomContent, options: RenderOptions, theme: &Theme) -> Option<StyledText> {
+        let (loaded, render) = self.loaded().iter().find_map(|loaded| {
+            let render = loaded.brings().message_renderers.get(&message.custom_type).cloned();
+            Some((loaded.clone(), render?))
+        })?;
+        let drawn = contained_now(|| render(message, options, theme));
+        Some(drawn.unwrap_or_else(|error| self.undrawn(&loaded, &message.custom_type, &error)))
+    }
+
+    fn undrawn(&self, loaded: &Loaded, custom_type: &str, error: &ExtensionError) -> StyledText {
+        let failure = failure(&loaded.name, FailurePlace::Renderer(custom_type.to_owned()), error);
+        let text = StyledText::from(failure.to_string());
+        // Drawing does not wait, so that the report is made beside it.
+        if tokio::runtime::Handle::try_current().is_ok() {
+            let runner = self.clone();
+            self.spawn(async move { runner.report(failure).await });
+        }
+        text
+    }
+}
+
+/// A command that a text calls up.
+pub(crate) struct CalledCommand {
+    pub(crate) name: String,
+    loaded: Arc<Loaded>,
+    command: Command,
+    arguments: String,
+}
+
+pub(super) fn failure(extension: &str, place: FailurePlace, error: &ExtensionError) -> ExtensionFailure {
+    ExtensionFailure { extension: extension.to_owned(), place, message: error.to_string() }
+}
+
+fn apply_providers(models: &Models, changes: &[ProviderChange]) {
+    for change in changes {
+        match change {
+            ProviderChange::Register(provider) => models.register(provider.clone()),
+            ProviderChange::Unregister(id) => models.unregister(id),
+        }
+    }
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl fmt::Debug for ExtensionRunner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ExtensionRunner")
+            .field("extensions", &self.extensions())
+            .field("handled", &self.shared.table)
+            .finish_non_exhaustive()
+    }
+}

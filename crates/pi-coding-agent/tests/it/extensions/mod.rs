@@ -1,0 +1,4 @@
+//! Extensions take part in sessions.
+
+mod acceptance;
+mod support;
