@@ -9,6 +9,7 @@ mod agent;
 mod arguments;
 mod commands;
 mod decode;
+mod encode;
 mod files;
 mod program;
 mod search;
@@ -61,6 +62,11 @@ const BENCHES: &[Bench] = &[
         name: "decode",
         asks: "What does it cost to decode 200,000 text deltas, against finding and reading them and nothing else?",
         run: decode::run,
+    },
+    Bench {
+        name: "encode",
+        asks: "What does it cost to encode a transcript of 10 MB, against writing the same body as JSON?",
+        run: encode::run,
     },
     Bench {
         name: "session",
