@@ -5,6 +5,7 @@ mod beside;
 mod conformance;
 mod costs;
 mod features;
+mod mock;
 mod picture;
 mod sessions;
 mod wires;
@@ -40,6 +41,7 @@ fn command() -> Command {
         .subcommand(costs::command())
         .subcommand(sessions::command())
         .subcommand(wires::command())
+        .subcommand(mock::command())
 }
 
 fn run(matches: &ArgMatches) -> Result<Outcome, Error> {
@@ -52,6 +54,7 @@ fn run(matches: &ArgMatches) -> Result<Outcome, Error> {
         Some(("costs", matches)) => costs::run(matches),
         Some(("sessions", matches)) => sessions::run(matches),
         Some(("wires", matches)) => wires::run(matches),
+        Some(("mock", matches)) => mock::run(matches),
         _ => unreachable!("clap requires one of the subcommands above"),
     }
 }

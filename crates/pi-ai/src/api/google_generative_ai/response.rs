@@ -235,7 +235,8 @@ impl GeminiDecoder {
             Ok(Finish::Failed(ProviderError::new(kind, message)))
         };
         match reason {
-            "STOP" => Ok(Finish::Done(StopReason::Stop)),
+            // The second is what some servers in between say for an answer with calls.
+            "STOP" | "FUNCTION_CALL" => Ok(Finish::Done(StopReason::Stop)),
             "MAX_TOKENS" | "CONTINUATION" => Ok(Finish::Done(StopReason::Length)),
             "BLOCKLIST"
             | "PROHIBITED_CONTENT"
