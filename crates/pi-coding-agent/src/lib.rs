@@ -19,3 +19,8 @@ pub mod testing;
 pub mod tool_selection;
 pub mod tools;
 pub mod workspace;
+
+/// The code of the page on the SDK compiles, and its first example runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/sdk.md")]
+pub struct SdkPage;
