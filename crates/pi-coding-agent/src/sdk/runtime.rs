@@ -14,6 +14,10 @@ use serde::{Deserialize, Serialize};
 use super::CreateSessionError;
 use crate::{
     agent_session::{AgentSession, AgentSessionError, SessionEvent, Subscription},
+    extensions::event::{
+        ForkDecision, SessionBeforeForkEvent, SessionBeforeSwitchEvent, SessionShutdownEvent, ShutdownReason,
+        SwitchDecision, SwitchReason,
+    },
     session::{
         Access, EntryId, NewSession, Persistence, SessionEnvironment, SessionError, SessionFolder, SessionManager,
     },
@@ -83,6 +87,9 @@ pub enum RuntimeError {
     /// Sessions that are kept neither in files nor in memory are made by the application.
     #[error("the session is in a store of the application's own, which has to make the other one: use replace()")]
     NoFolder,
+    /// An extension did not want the session to be replaced or forked.
+    #[error("an extension cancelled it")]
+    Cancelled,
     /// A session cannot be read or written.
     #[error(transparent)]
     Session(#[from] SessionError),
@@ -252,14 +259,16 @@ impl AgentSessionRuntime {
     /// When it cannot be made.
     pub async fn new_session(&self, parent_session: Option<PathBuf>) -> Result<AgentSession, RuntimeError> {
         let replacing = self.shared.replacing.lock().await;
-        let manager = self.session()?.session_manager().clone();
+        let session = self.session()?;
+        may_switch(&session, SwitchReason::New, None).await?;
+        let manager = session.session_manager().clone();
         let (cwd, environment) = (manager.cwd().to_owned(), manager.environment().clone());
         let new = NewSession { cwd, parent_session, id: None };
         let next = match manager.persistence() {
             Persistence::Memory => SessionManager::in_memory_with(new, environment),
             persistence => SessionManager::create(&folder_of(&persistence)?, new, environment)?,
         };
-        drop(manager);
+        drop((session, manager));
         self.replace_locked(next, StartReason::New, &replacing).await
     }
 
@@ -284,6 +293,17 @@ impl AgentSessionRuntime {
         if session.session_manager().path().is_some_and(|current| is_same_file(&current, path)) {
             return Ok(session);
         }
+        may_switch(&session, SwitchReason::Resume, Some(path)).await?;
+        self.resume_locked(session, path, cwd, replacing).await
+    }
+
+    async fn resume_locked(
+        &self,
+        session: AgentSession,
+        path: &Path,
+        cwd: Option<&Path>,
+        replacing: &tokio::sync::MutexGuard<'_, ()>,
+    ) -> Result<AgentSession, RuntimeError> {
         let environment = session.session_manager().environment().clone();
         let usual = session.session_manager().cwd().to_owned();
         drop(session);
@@ -298,7 +318,12 @@ impl AgentSessionRuntime {
     /// the fork cannot be written.
     pub async fn fork(&self, entry: &EntryId, position: ForkPosition) -> Result<Forked, RuntimeError> {
         let replacing = self.shared.replacing.lock().await;
-        let manager = self.session()?.session_manager().clone();
+        let session = self.session()?;
+        let event = SessionBeforeForkEvent::new(entry.clone(), position);
+        if session.extensions().session_before_fork(event).await == ForkDecision::Cancel {
+            return Err(RuntimeError::Cancelled);
+        }
+        let manager = session.session_manager().clone();
         let (next, text) = match position {
             ForkPosition::Before => {
                 let fork = manager.fork_before(entry).await?;
@@ -309,7 +334,7 @@ impl AgentSessionRuntime {
             }
             ForkPosition::At => (manager.branched(entry).await?, None),
         };
-        drop(manager);
+        drop((session, manager));
         let session = self.replace_locked(next, StartReason::Fork, &replacing).await?;
         Ok(Forked { session, text })
     }
@@ -321,7 +346,8 @@ impl AgentSessionRuntime {
     /// As [`switch_to`](Self::switch_to); nothing is copied then.
     pub async fn import(&self, path: &Path, cwd: Option<&Path>) -> Result<AgentSession, RuntimeError> {
         let replacing = self.shared.replacing.lock().await;
-        let manager = self.session()?.session_manager().clone();
+        let session = self.session()?;
+        let manager = session.session_manager().clone();
         let folder = folder_of(&manager.persistence())?;
         let (usual, environment) = (manager.cwd().to_owned(), manager.environment().clone());
         drop(manager);
@@ -329,9 +355,10 @@ impl AgentSessionRuntime {
             return self.switch_locked(path, cwd, &replacing).await;
         }
         open(path, Access::ReadOnly, cwd, &usual, environment.clone()).await?;
+        may_switch(&session, SwitchReason::Resume, Some(path)).await?;
         let folder = SessionFolder::chosen(&folder, &folder, &usual);
         let copy = SessionManager::import(path, &folder, environment).await?;
-        self.switch_locked(&copy, cwd, &replacing).await
+        self.resume_locked(session, &copy, cwd, &replacing).await
     }
 
     /// Goes on with another record, which the application opened or made itself.
@@ -352,7 +379,7 @@ impl AgentSessionRuntime {
         let before = self.session()?;
         let record = before.session_manager().clone();
         let start = SessionStart { reason, previous_file: record.path() };
-        let ended = before.dispose().await;
+        let ended = before.end(SessionShutdownEvent::new(reason.into(), next.path())).await;
         lock(&self.shared.bound).subscriptions.clear();
         match (self.shared.factory)(next, start.clone()).await {
             Ok(session) => {
@@ -416,6 +443,27 @@ impl fmt::Debug for AgentSessionRuntime {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Asks the extensions whether another session may take this one's place.
+async fn may_switch(session: &AgentSession, reason: SwitchReason, target: Option<&Path>) -> Result<(), RuntimeError> {
+    let event = SessionBeforeSwitchEvent::new(reason, target.map(Path::to_owned));
+    match session.extensions().session_before_switch(event).await {
+        SwitchDecision::Proceed => Ok(()),
+        SwitchDecision::Cancel => Err(RuntimeError::Cancelled),
+    }
+}
+
+/// Why the session before ends.
+impl From<StartReason> for ShutdownReason {
+    fn from(reason: StartReason) -> Self {
+        match reason {
+            StartReason::Startup => Self::Quit,
+            StartReason::New => Self::New,
+            StartReason::Resume => Self::Resume,
+            StartReason::Fork => Self::Fork,
+        }
+    }
 }
 
 /// The folder of the session's file.

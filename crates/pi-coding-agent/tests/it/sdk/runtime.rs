@@ -11,6 +11,10 @@ use std::{
 use pi_ai::faux::{FauxProvider, FauxReply};
 use pi_coding_agent::{
     agent_session::{AgentSession, AgentSessionError, ListenerContext, SessionEvent},
+    extensions::{
+        Extension, ExtensionApi, ExtensionContext, ExtensionError,
+        event::{self, ForkDecision, SwitchDecision},
+    },
     sdk::{
         AgentSessionRuntime, CreateSessionError, ForkPosition, RuntimeError, SessionStart, StartReason,
         create_agent_session,
@@ -25,6 +29,40 @@ struct Hosted {
     place: Arc<Place>,
     runtime: AgentSessionRuntime,
     fails: Arc<AtomicBool>,
+    watcher: Arc<Watcher>,
+}
+
+/// An extension that notes beginnings and ends, and can refuse.
+#[derive(Default)]
+struct Watcher {
+    seen: Arc<Mutex<Vec<String>>>,
+    refuses: Arc<AtomicBool>,
+}
+
+#[async_trait::async_trait]
+impl Extension for Watcher {
+    fn name(&self) -> &str {
+        "watcher"
+    }
+
+    async fn register(&self, pi: &mut ExtensionApi) -> Result<(), ExtensionError> {
+        let (started, ended) = (self.seen.clone(), self.seen.clone());
+        pi.on(event::SessionStart, async move |event: event::SessionStartEvent, _: ExtensionContext| {
+            started.lock().unwrap().push(format!("start {:?}", event.reason));
+        });
+        pi.on(event::SessionShutdown, async move |event: event::SessionShutdownEvent, _: ExtensionContext| {
+            ended.lock().unwrap().push(format!("end {:?}", event.reason));
+        });
+        let refuses = self.refuses.clone();
+        pi.on(event::SessionBeforeSwitch, async move |_: event::SessionBeforeSwitchEvent, _: ExtensionContext| {
+            if refuses.load(Ordering::Relaxed) { SwitchDecision::Cancel } else { SwitchDecision::Proceed }
+        });
+        let refuses = self.refuses.clone();
+        pi.on(event::SessionBeforeFork, async move |_: event::SessionBeforeForkEvent, _: ExtensionContext| {
+            if refuses.load(Ordering::Relaxed) { ForkDecision::Cancel } else { ForkDecision::Proceed }
+        });
+        Ok(())
+    }
 }
 
 impl Hosted {
@@ -39,15 +77,16 @@ impl Hosted {
     async fn with(place: Arc<Place>, manager: SessionManager) -> Self {
         let provider = FauxProvider::new((1..10).map(|number| FauxReply::text(number.to_string())));
         let fails = Arc::new(AtomicBool::new(false));
-        let (refused, factory_place) = (fails.clone(), place.clone());
+        let watcher = Arc::new(Watcher::default());
+        let (refused, factory_place, watching) = (fails.clone(), place.clone(), watcher.clone());
         let factory = async move |manager: SessionManager, start: SessionStart| {
             if refused.swap(false, Ordering::Relaxed) {
                 return Err(CreateSessionError::Host(std::io::Error::other("no more of them")));
             }
-            let options = factory_place.options(&provider).cwd(manager.cwd());
+            let options = factory_place.options(&provider).cwd(manager.cwd()).extension(watching.clone());
             create_agent_session(options.session_manager(manager).session_start(start)).await
         };
-        Self { place, runtime: AgentSessionRuntime::new(manager, factory).await.unwrap(), fails }
+        Self { place, runtime: AgentSessionRuntime::new(manager, factory).await.unwrap(), fails, watcher }
     }
 
     async fn prompt(&self, text: &str) -> String {
@@ -199,4 +238,34 @@ async fn when_the_next_session_cannot_be_made_the_one_before_goes_on() {
     assert!(error.to_string().contains("/no/such/session.jsonl"), "{error}");
     hosted.prompt("three").await;
     hosted.runtime.dispose().await.unwrap();
+}
+
+#[tokio::test]
+async fn extensions_may_refuse_and_are_told_why_sessions_begin_and_end() {
+    let hosted = Hosted::new().await;
+    hosted.prompt("one").await;
+    let (path, leaf) = (hosted.path(), hosted.runtime.session().unwrap().session_manager().leaf_id().unwrap());
+    let elsewhere = hosted.place.0.path().join("elsewhere.jsonl");
+    std::fs::copy(&path, &elsewhere).unwrap();
+    hosted.watcher.refuses.store(true, Ordering::Relaxed);
+    let runtime = &hosted.runtime;
+    let refused = [
+        runtime.new_session(None).await.err(),
+        runtime.switch_to(&elsewhere, None).await.err(),
+        runtime.import(&elsewhere, None).await.err(),
+        runtime.fork(&leaf, ForkPosition::At).await.err(),
+    ];
+    for error in refused {
+        assert!(matches!(error, Some(RuntimeError::Cancelled)), "{error:?}");
+    }
+    assert_eq!(hosted.path(), path);
+    assert!(!path.with_file_name("elsewhere.jsonl").exists());
+
+    hosted.watcher.refuses.store(false, Ordering::Relaxed);
+    runtime.fork(&leaf, ForkPosition::At).await.unwrap();
+    runtime.switch_to(&path, None).await.unwrap();
+    runtime.new_session(None).await.unwrap();
+    runtime.clone().dispose().await.unwrap();
+    let seen = hosted.watcher.seen.lock().unwrap().join(", ");
+    assert_eq!(seen, "start Startup, end Fork, start Fork, end Resume, start Resume, end New, start New, end Quit");
 }
