@@ -75,9 +75,6 @@ impl HeaderMap {
             if let Some(title) = &identity.title {
                 self.set("x-opencode-client", title.clone());
             }
-            if let Some(session) = &request.options.session_id {
-                self.set("x-opencode-session", session.as_str());
-            }
         } else if is_openrouter(model) {
             if let Some(referer) = &identity.referer {
                 self.set("http-referer", referer.clone());
@@ -159,7 +156,8 @@ pub(crate) fn is_openrouter(model: &Model) -> bool {
     model.provider == "openrouter" || model.base_url.contains("openrouter.ai")
 }
 
-fn is_opencode(model: &Model) -> bool {
+/// Whether requests go to OpenCode.
+pub(crate) fn is_opencode(model: &Model) -> bool {
     model.provider == "opencode" || model.provider == "opencode-go" || host(&model.base_url) == "opencode.ai"
 }
 

@@ -12,8 +12,9 @@ use super::{
     template::ValueTemplate,
 };
 use crate::{
+    api::headers::is_opencode,
     error::{ErrorKind, ProviderError},
-    id::ApiId,
+    id::{ApiId, SessionId},
     model::Model,
     options::{CacheRetention, StreamOptions},
     secret::Secret,
@@ -50,7 +51,8 @@ impl Models {
         {
             super::aws::add_profile(&mut env, auth.env.get("AWS_PROFILE")).await?;
         }
-        options.headers = headers(&provider, model, &auth, &environment, std::mem::take(&mut options.headers)).await?;
+        let (asked, session) = (std::mem::take(&mut options.headers), options.session_id.as_ref());
+        options.headers = headers(&provider, model, &auth, &environment, asked, session).await?;
         options.env = env;
         options.api_key = auth.api_key;
         if options.cache_retention == CacheRetention::Short
@@ -113,8 +115,13 @@ async fn headers(
     auth: &RequestAuth,
     environment: &Environment,
     asked: IndexMap<String, Option<String>>,
+    session: Option<&SessionId>,
 ) -> Result<IndexMap<String, Option<String>>, ProviderError> {
     let mut merged = IndexMap::new();
+    if let Some(session) = session.filter(|_| is_opencode(model)) {
+        // How OpenCode keeps a conversation at one server.
+        merged.insert("x-opencode-session".to_owned(), Some(session.to_string()));
+    }
     for (name, value) in &auth.headers {
         merged.insert(name.to_ascii_lowercase(), value.as_ref().map(Secret::expose).map(str::to_owned));
     }

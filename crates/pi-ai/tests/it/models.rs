@@ -385,6 +385,19 @@ async fn what_a_wire_needs_of_the_environment_comes_along() {
 }
 
 #[tokio::test]
+async fn opencode_learns_which_conversation_a_request_belongs_to() {
+    let models = Models::builder().environment(Environment::from([("OPENCODE_API_KEY", "k")])).build();
+    let provider = models.provider("opencode").unwrap();
+    let model = provider.models().next().unwrap();
+    let options = || StreamOptions { session_id: Some("s-1".into()), ..StreamOptions::default() };
+    let (_, sent) = models.prepare(&model, options()).await.unwrap();
+    assert_eq!(sent.headers["x-opencode-session"].as_deref(), Some("s-1"));
+    let without = [("X-OpenCode-Session".to_owned(), None)].into_iter().collect();
+    let (_, sent) = models.prepare(&model, StreamOptions { headers: without, ..options() }).await.unwrap();
+    assert_eq!(sent.headers["x-opencode-session"], None);
+}
+
+#[tokio::test]
 async fn a_local_server_needs_no_key_and_a_remote_one_does() {
     let entry = |base_url: &str| {
         format!(r#"{{"baseUrl": "{base_url}", "api": "openai-completions", "models": [{{"id": "m"}}]}}"#)

@@ -79,7 +79,7 @@ pub(super) enum Reasoning<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         signature: Option<&'a str>,
     },
-    RedactedContent(&'a str),
+    RedactedContent(String),
 }
 
 #[derive(Clone, Copy, Serialize)]

@@ -39,8 +39,12 @@ impl Family {
         self.is_one_of(&FULL_CONTROL)
     }
 
+    pub(super) fn names_claude(&self) -> bool {
+        self.is_one_of(&["claude"])
+    }
+
     pub(super) fn caches(&self) -> bool {
-        self.is_one_of(&["claude"]) && self.is_one_of(&CACHING)
+        self.names_claude() && self.is_one_of(&CACHING)
     }
 
     pub(super) fn is_gpt_oss(&self) -> bool {

@@ -2,7 +2,11 @@
 
 use std::borrow::Cow;
 
-use base64::{Engine, engine::general_purpose::STANDARD};
+use base64::{
+    Engine, alphabet,
+    engine::DecodePaddingMode,
+    engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STANDARD},
+};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -31,6 +35,14 @@ use crate::{
 };
 
 const MAX_ID_LENGTH: usize = 64;
+
+/// Takes what others wrote, whatever its padding.
+const LENIENT_BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new()
+        .with_decode_allow_trailing_bits(true)
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
 
 /// The API refuses blank texts and messages without content.
 const BLANK: &str = "(empty)";
@@ -117,13 +129,15 @@ impl<'a> Encoder<'a> {
     /// What marks that everything before it is to be cached.
     fn cache_point(&self) -> Option<Block<'a>> {
         let options = self.request.options;
+        // For profiles whose name tells nothing.
         let forced = || options.env.get("AWS_BEDROCK_FORCE_CACHE").is_some_and(|value| value == "1");
         let ttl = match options.cache_retention {
             CacheRetention::None => return None,
             CacheRetention::Short => None,
             CacheRetention::Long => Some("1h"),
         };
-        (self.family.caches() || forced()).then_some(Block::CachePoint { kind: "default", ttl })
+        (self.family.caches() || !self.family.names_claude() && forced())
+            .then_some(Block::CachePoint { kind: "default", ttl })
     }
 
     /// Everything but prompt and messages.
@@ -303,8 +317,9 @@ impl<'a> Encoder<'a> {
                 let signature = block.thinking_signature.as_deref().unwrap_or_default();
                 if block.redacted == Some(true) {
                     // A payload that is no base 64 would fail the whole request.
-                    let holds_something = STANDARD.decode(signature).is_ok_and(|payload| !payload.is_empty());
-                    return holds_something.then_some(Block::ReasoningContent(Reasoning::RedactedContent(signature)));
+                    let payload = LENIENT_BASE64.decode(signature).ok().filter(|payload| !payload.is_empty())?;
+                    let hidden = Reasoning::RedactedContent(STANDARD.encode(payload));
+                    return Some(Block::ReasoningContent(hidden));
                 }
                 let text = block.thinking.as_str();
                 if text.trim().is_empty() {

@@ -109,7 +109,10 @@ pub(in crate::api) fn grammar_mode(model: &Model) -> GrammarMode {
 /// What a model's server can say about tools in mid-conversation.
 pub(in crate::api) fn tool_change_support(model: &Model) -> ToolChangeSupport {
     let flag = |name| Switches::of(model).flag(name).unwrap_or(false);
-    if flag("supportsMidConvoSystemMessages") && flag("supportsAdditionalTools") {
+    if !flag("supportsMidConvoSystemMessages") {
+        // What comes later is folded into the beginning, tools included.
+        ToolChangeSupport::None
+    } else if flag("supportsAdditionalTools") {
         ToolChangeSupport::Changes
     } else if flag("supportsToolSearch") {
         ToolChangeSupport::Additions

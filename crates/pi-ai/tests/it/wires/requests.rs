@@ -354,3 +354,22 @@ fn ids_come_back_as_they_were_after_a_detour_over_another_model() {
     let _ = body(&model(ANTHROPIC, json!({})), messages.clone());
     assert_eq!(body(&home, messages), before);
 }
+
+#[test]
+fn a_tool_that_comes_later_is_declared_whatever_the_server_can_be_told_in_the_middle() {
+    let switches = ["supportsMidConvoSystemMessages", "supportsToolSearch", "supportsAdditionalTools"];
+    for combination in 0..1 << switches.len() {
+        let on = switches.iter().enumerate().filter(|(bit, _)| combination >> bit & 1 == 1);
+        let compat: serde_json::Map<_, _> = on.map(|(_, name)| ((*name).to_owned(), json!(true))).collect();
+        for api in [RESPONSES, CHAT, ANTHROPIC] {
+            let model = model(api, json!({ "compat": compat }));
+            let tool = |name: &str| ToolDeclaration::new(name, "d", json!({"type": "object"}));
+            let with = |name: &str| -> Message {
+                pi_ai::SystemMessage { tools_added: vec![tool(name)], ..pi_ai::SystemMessage::default() }.into()
+            };
+            let messages = vec![with("early"), Message::user("go"), with("later"), Message::user("on")];
+            let sent = body(&model, messages).to_string();
+            assert!(sent.contains("early") && sent.contains("later"), "{api} {compat:?}: {sent}");
+        }
+    }
+}
