@@ -86,7 +86,7 @@ pub struct SessionOptions {
     resources: Option<Arc<dyn ResourceLoader>>,
     extensions: Vec<Arc<dyn Extension>>,
     flags: FlagValues,
-    ui: Option<Box<dyn FnOnce(&ExtensionRunner) + Send + Sync>>,
+    ui: Option<Arc<dyn ExtensionUi>>,
     clock: Option<Arc<dyn Clock>>,
     ids: Option<Arc<dyn IdSource>>,
 }
@@ -250,7 +250,7 @@ impl SessionOptions {
     /// [`ExtensionRunner::set_ui`].
     #[must_use]
     pub fn ui(mut self, ui: impl ExtensionUi) -> Self {
-        self.ui = Some(Box::new(move |extensions| extensions.set_ui(ui)));
+        self.ui = Some(Arc::new(ui));
         self
     }
 
@@ -315,8 +315,8 @@ pub async fn create_agent_session(options: SessionOptions) -> Result<AgentSessio
     let host = host_of(&options)?;
     let locations = host.locations();
     let extensions = ExtensionRunner::new(options.extensions, options.flags);
-    if let Some(bind) = options.ui {
-        bind(&extensions);
+    if let Some(ui) = options.ui {
+        extensions.set_ui(ui);
     }
     extensions.load().await;
     let trust = match options.trust {

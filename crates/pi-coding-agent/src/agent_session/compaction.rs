@@ -169,7 +169,7 @@ impl Inner {
             CompactDecision::Proceed => self.summarize(&model, &preparation, reason, instructions, signal).await?,
             CompactDecision::Replace(draft) => {
                 *by = SummaryBy::Extension;
-                compaction_of(draft, preparation.tokens_before)
+                compaction_of(*draft, preparation.tokens_before)
             }
             CompactDecision::Cancel => return Err(AgentSessionError::Cancelled),
         };

@@ -73,6 +73,11 @@ impl AgentSession {
         self.inner.clock.now()
     }
 
+    /// The folder that the session works in.
+    pub fn cwd(&self) -> &std::path::Path {
+        self.inner.workspace.cwd()
+    }
+
     /// Keeps state of an application or an extension. The model never sees it.
     ///
     /// # Errors
@@ -165,7 +170,7 @@ impl AgentSession {
         };
         inner.extensions.notify(event::SessionStart, &inner.lifetime, || event).await;
         if inner.extensions.has_handlers(crate::extensions::EventKind::ResourcesDiscover) {
-            let event = ResourcesDiscoverEvent::new(inner.manager.cwd(), reason);
+            let event = ResourcesDiscoverEvent::new(inner.workspace.cwd(), reason);
             let found = inner.extensions.resources_discover(event).await;
             if found != crate::resources::DiscoveredPaths::default() {
                 inner.resources.loader.extend(found).await;

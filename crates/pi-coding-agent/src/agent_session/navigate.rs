@@ -114,7 +114,7 @@ impl Inner {
         let event = SessionBeforeTreeEvent::new(preparation, signal.clone());
         match self.extensions.session_before_tree(&signal, || event).await {
             TreeDecision::Proceed => Ok(TreeAdjustment::default()),
-            TreeDecision::Adjust(adjustment) => Ok(adjustment),
+            TreeDecision::Adjust(adjustment) => Ok(*adjustment),
             TreeDecision::Cancel => Err(AgentSessionError::Cancelled),
         }
     }

@@ -44,16 +44,18 @@ pub(super) struct Registrations {
 /// A change of the providers.
 #[derive(Clone)]
 pub(super) enum ProviderChange {
-    Register(Provider),
+    Register(Box<Provider>),
     Unregister(String),
 }
+
+type BusFn = Arc<dyn Fn(Value, ExtensionContext) -> Running + Send + Sync>;
+type Running = BoxFuture<'static, Result<(), ExtensionError>>;
 
 /// Who listens to a channel of the bus.
 #[derive(Clone)]
 pub(super) struct BusHandler {
     pub(super) channel: String,
-    pub(super) run:
-        Arc<dyn Fn(Value, ExtensionContext) -> BoxFuture<'static, Result<(), ExtensionError>> + Send + Sync>,
+    pub(super) run: BusFn,
 }
 
 impl ExtensionApi {
@@ -156,7 +158,7 @@ impl ExtensionApi {
 
     /// Brings a provider with its models, or replaces one. It can be chosen as soon as the session is made.
     pub fn register_provider(&mut self, provider: Provider) -> &mut Self {
-        self.brings.providers.push(ProviderChange::Register(provider));
+        self.brings.providers.push(ProviderChange::Register(Box::new(provider)));
         self
     }
 
@@ -210,11 +212,10 @@ impl ExtensionApi {
         channel: impl Into<String>,
         handler: impl AsyncHook<Value, ExtensionContext, R>,
     ) -> &mut Self {
-        let run: Arc<dyn Fn(Value, ExtensionContext) -> BoxFuture<'static, Result<(), ExtensionError>> + Send + Sync> =
-            Arc::new(move |value, context| {
-                let running = handler.run(value, context);
-                Box::pin(async move { running.await.into_outcome() })
-            });
+        let run: BusFn = Arc::new(move |value, context| {
+            let running = handler.run(value, context);
+            Box::pin(async move { running.await.into_outcome() })
+        });
         self.brings.bus.push(BusHandler { channel: channel.into(), run });
         self
     }

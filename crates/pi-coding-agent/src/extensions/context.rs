@@ -79,7 +79,7 @@ impl ExtensionContext {
     /// # Errors
     /// When the session is gone.
     pub fn cwd(&self) -> Result<PathBuf, ExtensionError> {
-        Ok(self.session()?.session_manager().cwd().to_owned())
+        Ok(self.session()?.cwd().to_owned())
     }
 
     /// The time.

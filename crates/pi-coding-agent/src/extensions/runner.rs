@@ -529,7 +529,7 @@ pub(super) fn failure(extension: &str, place: FailurePlace, error: &ExtensionErr
 fn apply_providers(models: &Models, changes: &[ProviderChange]) {
     for change in changes {
         match change {
-            ProviderChange::Register(provider) => models.register(provider.clone()),
+            ProviderChange::Register(provider) => models.register((**provider).clone()),
             ProviderChange::Unregister(id) => models.unregister(id),
         }
     }

@@ -1,6 +1,6 @@
 //! Asking and telling the user.
 
-use std::{fmt, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use pi_ai::CancellationToken;
@@ -25,6 +25,21 @@ pub trait ExtensionUi: Send + Sync + 'static {
     /// Whether anybody is there to answer.
     fn has_user(&self) -> bool {
         true
+    }
+}
+
+#[async_trait]
+impl<T: ExtensionUi + ?Sized> ExtensionUi for Arc<T> {
+    async fn ask(&self, question: UiQuestion, signal: CancellationToken) -> Option<UiAnswer> {
+        (**self).ask(question, signal).await
+    }
+
+    fn show(&self, update: UiUpdate) {
+        (**self).show(update);
+    }
+
+    fn has_user(&self) -> bool {
+        (**self).has_user()
     }
 }
 

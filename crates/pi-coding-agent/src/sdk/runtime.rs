@@ -261,14 +261,8 @@ impl AgentSessionRuntime {
         let replacing = self.shared.replacing.lock().await;
         let session = self.session()?;
         may_switch(&session, SwitchReason::New, None).await?;
-        let manager = session.session_manager().clone();
-        let (cwd, environment) = (manager.cwd().to_owned(), manager.environment().clone());
-        let new = NewSession { cwd, parent_session, id: None };
-        let next = match manager.persistence() {
-            Persistence::Memory => SessionManager::in_memory_with(new, environment),
-            persistence => SessionManager::create(&folder_of(&persistence)?, new, environment)?,
-        };
-        drop((session, manager));
+        let next = empty_beside(session.session_manager(), parent_session)?;
+        drop(session);
         self.replace_locked(next, StartReason::New, &replacing).await
     }
 
@@ -320,11 +314,11 @@ impl AgentSessionRuntime {
         let replacing = self.shared.replacing.lock().await;
         let session = self.session()?;
         let event = SessionBeforeForkEvent::new(entry.clone(), position);
-        if session.extensions().session_before_fork(event).await == ForkDecision::Cancel {
-            return Err(RuntimeError::Cancelled);
-        }
+        let asked = session.extensions().session_before_fork(event).await;
         let manager = session.session_manager().clone();
         let (next, text) = match position {
+            _ if asked == ForkDecision::Cancel => return Err(RuntimeError::Cancelled),
+            _ if asked == ForkDecision::WithoutConversation => (empty_beside(&manager, manager.path())?, None),
             ForkPosition::Before => {
                 let fork = manager.fork_before(entry).await?;
                 (fork.session, Some(fork.text))
@@ -439,6 +433,16 @@ impl fmt::Debug for AgentSessionRuntime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AgentSessionRuntime").field("session", &*lock(&self.shared.current)).finish_non_exhaustive()
     }
+}
+
+/// An empty session where another one is kept.
+fn empty_beside(manager: &SessionManager, parent_session: Option<PathBuf>) -> Result<SessionManager, RuntimeError> {
+    let (cwd, environment) = (manager.cwd().to_owned(), manager.environment().clone());
+    let new = NewSession { cwd, parent_session, id: None };
+    Ok(match manager.persistence() {
+        Persistence::Memory => SessionManager::in_memory_with(new, environment),
+        persistence => SessionManager::create(&folder_of(&persistence)?, new, environment)?,
+    })
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -317,7 +317,7 @@ pub enum CompactDecision {
     /// It may.
     Proceed,
     /// It may, with this summary instead of the model's.
-    Replace(CompactionDraft),
+    Replace(Box<CompactionDraft>),
     /// It may not.
     Cancel,
 }
@@ -347,7 +347,7 @@ impl Outcome for CompactDecision {
         if is_cancelled(&mut answer)? {
             return Ok(Self::Cancel);
         }
-        Ok(part(&mut answer, "compaction")?.map_or(Self::Proceed, Self::Replace))
+        Ok(part(&mut answer, "compaction")?.map_or(Self::Proceed, |draft| Self::Replace(Box::new(draft))))
     }
 }
 
@@ -474,7 +474,7 @@ pub enum TreeDecision {
     /// It may.
     Proceed,
     /// It may, with these changes.
-    Adjust(TreeAdjustment),
+    Adjust(Box<TreeAdjustment>),
     /// It may not.
     Cancel,
 }
@@ -518,7 +518,7 @@ impl Outcome for TreeDecision {
             }),
             label: part(&mut answer, "label")?,
         };
-        Ok(if adjustment == TreeAdjustment::default() { Self::Proceed } else { Self::Adjust(adjustment) })
+        Ok(if adjustment == TreeAdjustment::default() { Self::Proceed } else { Self::Adjust(Box::new(adjustment)) })
     }
 }
 
@@ -602,12 +602,12 @@ answers! {
 
 impl From<CompactionDraft> for CompactDecision {
     fn from(draft: CompactionDraft) -> Self {
-        Self::Replace(draft)
+        Self::Replace(Box::new(draft))
     }
 }
 
 impl From<TreeAdjustment> for TreeDecision {
     fn from(adjustment: TreeAdjustment) -> Self {
-        Self::Adjust(adjustment)
+        Self::Adjust(Box::new(adjustment))
     }
 }

@@ -1,5 +1,4 @@
 //! The promises that people build on.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use pi_agent_core::{Tool, ToolArguments, ToolContext};
 use pi_ai::{
@@ -101,7 +100,7 @@ async fn a_section_of_the_prompt_is_patched_and_taken_away() {
 
     session.update_system_prompt(|prompt| drop(prompt.sections.insert("tone".into(), "Be kind.".into())));
     session.prompt("b").await.unwrap();
-    let patch = fixture.model.request(1).into_iter().filter(|message| message.role() == "system").next_back().unwrap();
+    let patch = fixture.model.request(1).into_iter().rfind(|message| message.role() == "system").unwrap();
     let Message::System(patch) = patch else { panic!() };
     assert_eq!(patch.sections.keys().collect::<Vec<_>>(), ["tone"], "only what changed is said");
     let after = current_system_message(&fixture.model.request(1)).unwrap();

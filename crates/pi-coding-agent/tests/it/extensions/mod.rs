@@ -1,4 +1,10 @@
 //! Extensions take part in sessions.
 
 mod acceptance;
+mod actions;
+mod boundaries;
+mod composition;
+mod faults;
+mod lifecycle;
+mod provider;
 mod support;
