@@ -137,7 +137,7 @@ impl<C: CustomMessage> Agent<C> {
             let context = AgentContext { messages, tools: mutable.tools.clone() };
             (prompts, first_poll, context, mutable.config.clone())
         };
-        let host = AgentHost { shared: self.shared.clone(), signal: signal.clone() };
+        let host = AgentHost { shared: self.shared.clone() };
         let idle_again = IdleAgain(self.shared.clone());
         let for_run = signal.clone();
         let task = tokio::spawn(async move {

@@ -186,7 +186,6 @@ impl<C: CustomMessage> fmt::Debug for Shared<C> {
 /// An agent's side of a run.
 pub(super) struct AgentHost<C: CustomMessage> {
     pub(super) shared: Arc<Shared<C>>,
-    pub(super) signal: CancellationToken,
 }
 
 impl<C: CustomMessage> Host<C> for AgentHost<C> {
@@ -221,13 +220,12 @@ impl<C: CustomMessage> Host<C> for AgentHost<C> {
         self.shared.lock().run.streaming = streaming;
     }
 
-    async fn emit(&self, event: AgentEvent<C>) {
-        let (listeners, streaming) = {
+    async fn emit(&self, event: AgentEvent<C>, context: &ListenerContext) {
+        let listeners = {
             let mut mutable = self.shared.lock();
             mutable.run.note(&event);
-            (mutable.listeners.clone(), mutable.run.streaming.clone())
+            mutable.listeners.clone()
         };
-        let context = ListenerContext { signal: self.signal.clone(), streaming };
         for listener in listeners.iter() {
             self.shared.tell(listener, event.clone(), context.clone()).await;
         }

@@ -185,11 +185,11 @@ pub(crate) trait Host<C: CustomMessage>: Send + Sync {
     /// A message is part of the transcript now, and leaves its queue.
     fn record(&self, message: &AgentMessage<C>, origin: Option<&Pending<C>>);
 
-    /// The answer that is being streamed, for listeners to look at.
+    /// The answer that is being streamed, for whoever asks for the state.
     fn set_streaming(&self, streaming: Option<Streaming>);
 
     /// Tells everybody, and waits for those who have to be waited for.
-    fn emit(&self, event: AgentEvent<C>) -> impl Future<Output = ()> + Send;
+    fn emit(&self, event: AgentEvent<C>, context: &ListenerContext) -> impl Future<Output = ()> + Send;
 }
 
 /// Runs new messages. Events go to `emit`, one after the other, each awaited; gives what the run produced.
@@ -284,8 +284,6 @@ async fn run_with<C: CustomMessage>(
         pipeline: config.pipeline.clone(),
         steering: config.steering.clone(),
         follow_up: config.follow_up.clone(),
-        signal: signal.clone(),
-        streaming: std::sync::Mutex::new(None),
         emit,
     };
     let prompts = prompts.into_iter().map(Pending::new).collect();
@@ -299,8 +297,6 @@ struct Alone<C> {
     pipeline: Pipeline<C>,
     steering: Option<Arc<MessageSource<C>>>,
     follow_up: Option<Arc<MessageSource<C>>>,
-    signal: CancellationToken,
-    streaming: std::sync::Mutex<Option<Streaming>>,
     emit: Arc<Emit<C>>,
 }
 
@@ -323,14 +319,10 @@ impl<C: CustomMessage> Host<C> for Alone<C> {
 
     fn record(&self, _message: &AgentMessage<C>, _origin: Option<&Pending<C>>) {}
 
-    fn set_streaming(&self, streaming: Option<Streaming>) {
-        *self.streaming.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = streaming;
-    }
+    fn set_streaming(&self, _streaming: Option<Streaming>) {}
 
-    async fn emit(&self, event: AgentEvent<C>) {
-        let streaming = self.streaming.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
-        let context = ListenerContext { signal: self.signal.clone(), streaming };
-        if let Err(panic) = crate::contain::contain_async(|| (self.emit)(event, context)).await {
+    async fn emit(&self, event: AgentEvent<C>, context: &ListenerContext) {
+        if let Err(panic) = crate::contain::contain_async(|| (self.emit)(event, context.clone())).await {
             tracing::error!(panic = panic.0, "whoever takes the events panicked");
         }
     }

@@ -1,10 +1,11 @@
 //! One request: the two hooks in their order, the stream function, and the answer as it comes.
 
-use std::sync::Arc;
+use std::{pin::Pin, sync::Arc};
 
+use futures::future::{self, Either};
 use pi_ai::{
-    AssistantEvent, AssistantMessage, Context, ErrorKind, Message, ProviderError, StopReason, StreamOptions,
-    ThinkingLevel, TranscriptContext,
+    AssistantEvent, AssistantMessage, CancellationToken, Context, ErrorKind, Message, ProviderError, StopReason,
+    StreamOptions, ThinkingLevel, TranscriptContext,
 };
 
 use tokio::time::Instant;
@@ -75,9 +76,9 @@ impl<C: CustomMessage, H: Host<C>> LoopRun<'_, C, H> {
         let options = self.request_options().await?;
         let stream = contain(|| self.config.stream.stream(&self.config.model, context, options));
         let streaming = Streaming::new(stream.map_err(|panic| Failure::panicked("the stream function", panic))?);
-        self.host.set_streaming(Some(streaming.clone()));
+        self.set_streaming(Some(streaming.clone()));
         let (started, broken) = self.forward(&streaming).await;
-        self.host.set_streaming(None);
+        self.set_streaming(None);
 
         let (mut message, mut cause) = streaming.finish().ok_or_else(Failure::aborted)?;
         if message.stop_reason == StopReason::Pending {
@@ -104,11 +105,12 @@ impl<C: CustomMessage, H: Host<C>> LoopRun<'_, C, H> {
     }
 
     /// Hands on what comes. Gives whether the answer had a beginning, and why it has no end of its own.
-    async fn forward(&mut self, streaming: &Streaming) -> (bool, Option<ProviderError>) {
+    async fn forward(&self, streaming: &Streaming) -> (bool, Option<ProviderError>) {
         let mut started = false;
-        let mut deadline = None;
+        let mut abort = Abort::default();
+        let mut aborted = std::pin::pin!(self.patience.signal.cancelled());
         loop {
-            let event = match self.next_event(streaming, &mut deadline).await {
+            let event = match self.next_event(streaming, aborted.as_mut(), &mut abort).await {
                 Ok(Some(event)) if !event.is_terminal() => event,
                 Ok(_) => return (started, None),
                 Err(Fault::Overdue) => return (started, Some(ProviderError::aborted())),
@@ -132,18 +134,17 @@ impl<C: CustomMessage, H: Host<C>> LoopRun<'_, C, H> {
     async fn next_event(
         &self,
         streaming: &Streaming,
-        deadline: &mut Option<Instant>,
+        aborted: Pin<&mut impl Future<Output = ()>>,
+        abort: &mut Abort,
     ) -> Result<Option<AssistantEvent>, Fault> {
         let Patience { signal, grace } = &self.patience;
         let mut next = std::pin::pin!(contain_async(|| streaming.next()));
-        if deadline.is_none() && !signal.is_cancelled() {
-            tokio::select! {
-                biased;
-                event = &mut next => return event.map_err(Fault::Panicked),
-                () = signal.cancelled() => {}
-            }
+        if !abort.is_noticed(signal)
+            && let Either::Left((event, _)) = future::select(next.as_mut(), aborted).await
+        {
+            return event.map_err(Fault::Panicked);
         }
-        let deadline = *deadline.get_or_insert_with(|| Instant::now() + *grace);
+        let deadline = *abort.deadline.get_or_insert_with(|| Instant::now() + *grace);
         // A stream that always has something more is never waited for, so the time is looked at first.
         if Instant::now() >= deadline {
             return Err(Fault::Overdue);
@@ -152,5 +153,25 @@ impl<C: CustomMessage, H: Host<C>> LoopRun<'_, C, H> {
             Ok(event) => event.map_err(Fault::Panicked),
             Err(_) => Err(Fault::Overdue),
         }
+    }
+}
+
+/// What is known of an abort while an answer is streamed.
+#[derive(Default)]
+struct Abort {
+    /// When patience ends.
+    deadline: Option<Instant>,
+    events: u32,
+}
+
+impl Abort {
+    /// Looking at the signal takes a lock, and whoever waits is woken by it. So it is looked at now and then only, for
+    /// a stream that always has something more and is never waited for.
+    const EVENTS_BETWEEN_LOOKS: u32 = 32;
+
+    fn is_noticed(&mut self, signal: &CancellationToken) -> bool {
+        let look = self.events.is_multiple_of(Self::EVENTS_BETWEEN_LOOKS);
+        self.events = self.events.wrapping_add(1);
+        self.deadline.is_some() || (look && signal.is_cancelled())
     }
 }

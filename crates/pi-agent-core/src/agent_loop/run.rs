@@ -13,7 +13,7 @@ use pi_ai::{
 use super::{AgentContext, Host, LoopConfig, announce::announce, failure::Failure};
 use crate::{
     contain::{Patience, contain, contain_async},
-    event::AgentEvent,
+    event::{AgentEvent, ListenerContext, Streaming},
     hooks::{NextTurn, PrepareRequest, RequestUpdate, Turn, TurnDecision},
     message::{AgentMessage, CustomMessage},
     observe::{RequestId, RequestObserver, Stage},
@@ -70,6 +70,8 @@ pub(crate) struct LoopRun<'a, C: CustomMessage, H> {
     pub(super) requests: u64,
     /// Why the last answer failed.
     pub(super) cause: Option<ProviderError>,
+    /// What listeners get besides an event.
+    surroundings: ListenerContext,
     /// What has begun and not ended.
     open: Mutex<Open>,
 }
@@ -102,6 +104,7 @@ impl<'a, C: CustomMessage, H: Host<C>> LoopRun<'a, C, H> {
     pub(crate) fn new(host: &'a H, context: AgentContext<C>, config: LoopConfig<C>, signal: CancellationToken) -> Self {
         Self {
             host,
+            surroundings: ListenerContext::outside(signal.clone()),
             patience: Patience { signal, grace: config.abort_grace },
             watch: Watch { observer: config.observer.clone(), broken: AtomicBool::new(false) },
             declared: context.messages.iter().collect(),
@@ -300,7 +303,17 @@ impl<'a, C: CustomMessage, H: Host<C>> LoopRun<'a, C, H> {
         if !matches!(event, AgentEvent::MessageUpdate { .. }) {
             self.open().note(&event);
         }
-        self.host.emit(event).await;
+        self.host.emit(event, &self.surroundings).await;
+    }
+
+    /// An answer is being streamed from now on, or none any more.
+    pub(super) fn set_streaming(&mut self, streaming: Option<Streaming>) {
+        let signal = self.patience.signal.clone();
+        self.surroundings = match &streaming {
+            Some(streaming) => ListenerContext::during(signal, streaming.clone()),
+            None => ListenerContext::outside(signal),
+        };
+        self.host.set_streaming(streaming);
     }
 
     /// The time. What ends a run must not fail, so a clock that does counts as standing at zero.
@@ -314,7 +327,7 @@ impl<'a, C: CustomMessage, H: Host<C>> LoopRun<'a, C, H> {
 
     /// Ends what has begun, and says why in an answer of its own. Gives what the run's last event tells.
     async fn close(&mut self, failure: Failure) -> Arc<[AgentMessage<C>]> {
-        self.host.set_streaming(None);
+        self.set_streaming(None);
         let executing = std::mem::take(&mut self.open().executing);
         for call in executing {
             let output = Arc::new(ToolCallOutcome::failed("The run failed while this call was running.").output);

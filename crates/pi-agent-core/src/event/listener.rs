@@ -9,25 +9,37 @@ use std::{
 use futures::StreamExt;
 use pi_ai::{AssistantEvent, AssistantMessage, AssistantStream, CancellationToken, ProviderError};
 
-/// What a listener is given besides the event.
+/// What a listener is given besides the event. Cloning it copies a pointer.
 #[derive(Clone, Debug)]
-pub struct ListenerContext {
-    /// Cancelled when the run is aborted.
-    pub signal: CancellationToken,
-    pub(crate) streaming: Option<Streaming>,
+pub struct ListenerContext(Arc<Surroundings>);
+
+#[derive(Debug)]
+struct Surroundings {
+    signal: CancellationToken,
+    streaming: Option<Streaming>,
 }
 
 impl ListenerContext {
     /// For whoever tells listeners of something outside a run: there is no answer to look at.
     pub fn outside(signal: CancellationToken) -> Self {
-        Self { signal, streaming: None }
+        Self(Arc::new(Surroundings { signal, streaming: None }))
+    }
+
+    /// While an answer is being streamed.
+    pub(crate) fn during(signal: CancellationToken, streaming: Streaming) -> Self {
+        Self(Arc::new(Surroundings { signal, streaming: Some(streaming) }))
+    }
+
+    /// Cancelled when the run is aborted.
+    pub fn signal(&self) -> &CancellationToken {
+        &self.0.signal
     }
 
     /// The answer so far, while one is being streamed. It is not a copy.
     ///
     /// Look at it and let it go: while it is held, the stream cannot go on.
     pub fn partial(&self) -> Option<PartialMessage<'_>> {
-        self.streaming.as_ref()?.partial()
+        self.0.streaming.as_ref()?.partial()
     }
 }
 

@@ -33,7 +33,7 @@ impl Inner {
         event: AgentEvent<CodingMessage>,
         context: &ListenerContext,
     ) -> AgentEvent<CodingMessage> {
-        let (extensions, signal) = (&self.extensions, &context.signal);
+        let (extensions, signal) = (&self.extensions, context.signal());
         match &event {
             AgentEvent::AgentStart => {
                 self.state().run.turn = TurnCount::default();

@@ -7,6 +7,7 @@ use pi_ai::{AssistantMessage, CancellationToken, Message};
 
 use super::{Inner, SessionEvent, follow::TurnCount, retry::Attempts};
 use crate::{
+    extensions::EventKind,
     compaction::RecoveryAttempt,
     messages::{CodingMessage, SessionMessage},
     resources::SystemPromptOptions,
@@ -71,6 +72,16 @@ pub(super) fn follow(inner: &Arc<Inner>) {
 
 impl Inner {
     async fn take(&self, event: AgentEvent<CodingMessage>, context: &ListenerContext) {
+        match event {
+            // Nothing is stored of a delta, and there are very many: it must not pay for the room that the rest takes.
+            AgentEvent::MessageUpdate { .. } if !self.extensions.has_handlers(EventKind::MessageUpdate) => {
+                self.listeners.tell(SessionEvent::Agent(event), context).await;
+            }
+            event => Box::pin(self.take_and_store(event, context)).await,
+        }
+    }
+
+    async fn take_and_store(&self, event: AgentEvent<CodingMessage>, context: &ListenerContext) {
         let event = self.tell_extensions(event, context).await;
         match &event {
             AgentEvent::MessageStart { message } if self.queued_was_said(message.identity()) => {

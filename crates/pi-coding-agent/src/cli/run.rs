@@ -67,7 +67,7 @@ fn start(words: impl IntoIterator<Item = String>) -> Result<u8, Failure> {
     // No extension can register a flag yet, so that every unknown one is a mistake.
     arguments.refuse_unknown(|_| false)?;
     let host = Host::of_process()?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let code = runtime.block_on(run(arguments, host, output))?;
     // A read of standard input that nobody ends must not keep the process.
     runtime.shutdown_background();

@@ -27,7 +27,7 @@ use crate::{
     usage::Usage,
 };
 
-/// One chunk. Every field may be missing.
+/// One chunk. Every field may be missing. What is rare is boxed: a chunk is moved several times while it is read.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Chunk<'a> {
@@ -37,8 +37,8 @@ struct Chunk<'a> {
     object: Text<'a>,
     #[serde(deserialize_with = "first_choice")]
     choices: Option<Choice<'a>>,
-    usage: Object<RawUsage>,
-    error: Value,
+    usage: Object<Box<RawUsage>>,
+    error: Option<Box<Value>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -48,7 +48,7 @@ struct Choice<'a> {
     #[serde(borrow)]
     delta: Object<Delta<'a>>,
     finish_reason: Text<'a>,
-    usage: Object<RawUsage>,
+    usage: Object<Box<RawUsage>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -208,7 +208,7 @@ impl ChatDecoder {
         }
     }
 
-    fn usage(&self, usage: Object<RawUsage>, answer: &mut MessageBuilder) {
+    fn usage(&self, usage: Object<Box<RawUsage>>, answer: &mut MessageBuilder) {
         let Some(raw) = usage.0 else { return };
         let details = raw.prompt_tokens_details.0.unwrap_or_default();
         let read = details.cached_tokens.0.or(raw.prompt_cache_hit_tokens.0).or(raw.cached_tokens.0).unwrap_or(0);
@@ -502,13 +502,13 @@ impl Decoder for ChatDecoder {
 fn is_error(frame: Frame<'_>, chunk: &Chunk<'_>) -> bool {
     frame.name == Some("error")
         || chunk.object.as_str() == Some("error")
-        || match &chunk.error {
-            Value::Null | Value::Bool(false) => false,
-            Value::Bool(true) => true,
-            Value::Number(code) => code.as_u64() != Some(0),
-            Value::String(error) => !error.is_empty(),
-            Value::Array(errors) => !errors.is_empty(),
-            Value::Object(error) => !error.is_empty(),
+        || match chunk.error.as_deref() {
+            None | Some(Value::Null | Value::Bool(false)) => false,
+            Some(Value::Bool(true)) => true,
+            Some(Value::Number(code)) => code.as_u64() != Some(0),
+            Some(Value::String(error)) => !error.is_empty(),
+            Some(Value::Array(errors)) => !errors.is_empty(),
+            Some(Value::Object(error)) => !error.is_empty(),
         }
 }
 
