@@ -88,7 +88,10 @@ pub enum KeyPlacement {
 }
 
 struct Entries {
-    defaults: Map<String, Value>,
+    /// What most of the models share, as JSON.
+    shared: &'static str,
+    /// Read when the first model is decoded: looking for a name goes through every provider.
+    defaults: OnceLock<Map<String, Value>>,
     models: Vec<CatalogModel>,
 }
 
@@ -129,7 +132,7 @@ impl CatalogProvider {
 
     fn build(&'static self, entry: &CatalogModel) -> Model {
         let mut fields = object(entry.differences);
-        for (key, value) in &self.entries().defaults {
+        for (key, value) in self.entries().defaults() {
             if !fields.contains_key(key) {
                 fields.insert(key.clone(), value.clone());
             }
@@ -147,15 +150,24 @@ impl CatalogProvider {
 /// tabs.
 impl Entries {
     fn read(data: &'static str) -> Self {
-        let mut lines = data.lines();
-        let defaults = object(lines.next().unwrap_or_default());
-        let models = lines.filter_map(|line| {
-            let mut columns = line.splitn(3, '\t');
-            let (id, name, differences) = (columns.next()?, columns.next()?, columns.next()?);
+        let (shared, models) = cut(data, b'\n').unwrap_or((data, ""));
+        let models = std::iter::successors(cut(models, b'\n'), |(_, rest)| cut(rest, b'\n')).filter_map(|(line, _)| {
+            let (id, rest) = cut(line, b'\t')?;
+            let (name, differences) = cut(rest, b'\t')?;
             Some(CatalogModel { id, name, differences, model: OnceLock::new() })
         });
-        Self { models: models.collect(), defaults }
+        Self { shared, defaults: OnceLock::new(), models: models.collect() }
     }
+
+    fn defaults(&self) -> &Map<String, Value> {
+        self.defaults.get_or_init(|| object(self.shared))
+    }
+}
+
+/// Like [`str::split_once`]; the search for a model reads all data, so that its speed is felt at every start.
+fn cut(text: &'static str, at: u8) -> Option<(&'static str, &'static str)> {
+    let at = memchr::memchr(at, text.as_bytes())?;
+    Some((&text[..at], &text[at + 1..]))
 }
 
 fn object(text: &str) -> Map<String, Value> {
