@@ -7,8 +7,8 @@ use pi_ai::{AssistantMessage, CancellationToken, Message};
 
 use super::{Inner, SessionEvent, follow::TurnCount, retry::Attempts};
 use crate::{
-    extensions::EventKind,
     compaction::RecoveryAttempt,
+    extensions::EventKind,
     messages::{CodingMessage, SessionMessage},
     resources::SystemPromptOptions,
     session::{EntryId, SessionError},
