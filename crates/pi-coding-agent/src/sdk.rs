@@ -332,7 +332,8 @@ pub async fn create_agent_session(options: SessionOptions) -> Result<AgentSessio
     let manager = match options.manager {
         Some(manager) => manager,
         None => {
-            let environment = SessionEnvironment { clock: clock.clone(), ids, ..SessionEnvironment::default() };
+            let sync = settings.settings().session_sync.into();
+            let environment = SessionEnvironment { clock: clock.clone(), ids, sync, ..SessionEnvironment::default() };
             let folder = SessionFolder::usual(&host.agent_dir, &host.cwd);
             let new = NewSession { cwd: host.cwd.clone(), ..NewSession::default() };
             SessionManager::create(folder.path(), new, environment)?

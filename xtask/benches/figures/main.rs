@@ -12,6 +12,7 @@ mod decode;
 mod encode;
 mod files;
 mod program;
+mod sdk;
 mod search;
 mod session;
 mod start;
@@ -67,6 +68,11 @@ const BENCHES: &[Bench] = &[
         name: "encode",
         asks: "What does it cost to encode a transcript of 10 MB, against writing the same body as JSON?",
         run: encode::run,
+    },
+    Bench {
+        name: "sdk",
+        asks: "What does a program pay for a session of the usual options, and for reading 200 skills again?",
+        run: sdk::run,
     },
     Bench {
         name: "session",

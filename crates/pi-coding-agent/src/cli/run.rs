@@ -114,7 +114,9 @@ async fn run(arguments: Arguments, host: Host, output: Output) -> Result<u8, Fai
     };
     let prompts: Vec<SessionPrompt> = std::iter::once(first).chain(words.map(Into::into)).collect();
 
-    let chosen = choose_session(&arguments, &host, &settings, SessionEnvironment::default()).await?;
+    let environment =
+        SessionEnvironment { sync: settings.settings().session_sync.into(), ..SessionEnvironment::default() };
+    let chosen = choose_session(&arguments, &host, &settings, environment).await?;
     notices.extend(chosen.notices);
     let manager = chosen.manager;
     // A session works in its own folder, so that relative paths never change their meaning unseen.

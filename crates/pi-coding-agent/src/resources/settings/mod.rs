@@ -23,8 +23,8 @@ pub use tools::{DEFAULT_TOOLS, apply_tool_modifiers, check_tool_list, is_tool_mo
 pub use values::{
     BranchSummary, CacheWarming, Capability, Codemode, Compaction, CompactionSettings, DefaultTrust,
     DoubleEscapeAction, ExitOutput, ImageProtocol, Images, Interface, InvalidSetting, Mermaid, QueueMode,
-    ResourceEntries, ResourceLists, Retry, SandboxMode, Scrollbar, Settings, ShareDestination, StartupOutput,
-    Transport, TreeFilter, TuiMode, WheelLines,
+    ResourceEntries, ResourceLists, Retry, SandboxMode, Scrollbar, SessionSync, Settings, ShareDestination,
+    StartupOutput, Transport, TreeFilter, TuiMode, WheelLines,
 };
 
 use self::{

@@ -67,6 +67,7 @@ pub(crate) fn read(layers: Layers<'_>) -> (Settings, Vec<ValueProblem>) {
         shell_path: all.text(p, "shellPath"),
         shell_command_prefix: all.text(p, "shellCommandPrefix"),
         sandbox: global.choice(p, "sandbox"),
+        session_sync: global.choice(p, "sessionSync"),
         npm_command: all.texts(p, "npmCommand"),
         self_update_command: global.texts(p, "selfUpdateCommand"),
         images: images(all.inner(p, "images"), p),

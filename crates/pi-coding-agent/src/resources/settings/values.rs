@@ -5,6 +5,8 @@ use std::{path::PathBuf, time::Duration};
 use indexmap::IndexMap;
 use pi_ai::ThinkingLevel;
 
+use crate::session::SyncPolicy;
+
 macro_rules! choices {
     ($($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $text:literal),+ $(,)? })+) => {$(
         $(#[$doc])*
@@ -76,6 +78,15 @@ choices! {
         On = "on",
         /// They are, and commands reach the network.
         Network = "network",
+    }
+    /// When the record of a conversation is forced to the disk, see [`SyncPolicy`].
+    SessionSync {
+        /// At the end of each turn.
+        #[default] Turn = "turn",
+        /// After each entry.
+        Entry = "entry",
+        /// When the operating system sees fit.
+        Never = "never",
     }
     /// How answers are streamed, where a provider offers several ways.
     Transport {
@@ -238,6 +249,8 @@ pub struct Settings {
     pub shell_command_prefix: Option<String>,
     /// Whether commands and file tools are kept in a sandbox. Global only: a project must not loosen it.
     pub sandbox: SandboxMode,
+    /// When the record of a conversation is forced to the disk. Global only: it is the user's record.
+    pub session_sync: SessionSync,
     /// The command that runs npm, with its arguments.
     pub npm_command: Option<Vec<String>>,
     /// The command that updates the program, with its arguments. Global only.
@@ -254,6 +267,16 @@ pub struct Settings {
     pub theme: Option<String>,
     /// What people see.
     pub interface: Interface,
+}
+
+impl From<SessionSync> for SyncPolicy {
+    fn from(sync: SessionSync) -> Self {
+        match sync {
+            SessionSync::Turn => Self::PerTurn,
+            SessionSync::Entry => Self::PerEntry,
+            SessionSync::Never => Self::Never,
+        }
+    }
 }
 
 /// Limits of the context.

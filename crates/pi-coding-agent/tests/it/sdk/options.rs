@@ -9,7 +9,7 @@ use pi_ai::{
 use pi_coding_agent::{
     resources::SettingsManager,
     sdk::{SessionOptions, create_agent_session},
-    session::{ExportFormat, NewSession, SessionEnvironment, SessionManager},
+    session::{ExportFormat, NewSession, SessionEnvironment, SessionManager, SyncPolicy},
     tool_selection::{ToolBase, ToolList, ToolSelection},
 };
 use pretty_assertions::assert_eq;
@@ -139,6 +139,41 @@ async fn a_session_tells_its_totals_and_is_exported() {
     assert!(std::fs::read_to_string(place.cwd().join("notes.md")).unwrap().contains("## User\n\nhi"));
     assert_eq!(said(&session), ["hi", "hello"]);
     session.dispose().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_setting_says_when_the_record_is_forced_to_the_disk() {
+    let place = Place::new();
+    let cases = [
+        (json!({}), SyncPolicy::PerTurn),
+        (json!({"sessionSync": "entry"}), SyncPolicy::PerEntry),
+        (json!({"sessionSync": "never"}), SyncPolicy::Never),
+    ];
+    for (settings, sync) in cases {
+        let settings = SettingsManager::in_memory(settings);
+        let options = place.options(&FauxProvider::new([])).settings(settings);
+        let session = create_agent_session(options).await.unwrap();
+        assert_eq!(session.session_manager().environment().sync, sync);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn many_sessions_with_different_surroundings_run_side_by_side() {
+    let running = (0..16).map(|number| {
+        tokio::spawn(async move {
+            let place = Place::new();
+            std::fs::write(place.cwd().join("AGENTS.md"), format!("You are number {number}.")).unwrap();
+            let read = FauxReply::tool_call("read", json!({"path": "AGENTS.md"}));
+            let session = place.session([read, FauxReply::text("done")]).await;
+            session.prompt("Who are you?").await.unwrap();
+            assert!(session.system_prompt().contains(&format!("number {number}.")));
+            assert!(said(&session)[2].contains(&format!("number {number}.")));
+            session.dispose().await.unwrap();
+        })
+    });
+    for session in running.collect::<Vec<_>>() {
+        session.await.unwrap();
+    }
 }
 
 /// Whoever embeds sessions runs them on any thread.

@@ -94,7 +94,7 @@ async fn a_failure_in_passing_is_tried_again_and_not_sent_as_history() {
 async fn a_wait_before_the_next_attempt_can_be_aborted() {
     let place = Place::new();
     let provider = FauxProvider::new([FauxReply::error(ProviderError::new(ErrorKind::Overloaded, "529 overloaded"))]);
-    let settings = json!({"retry": {"baseDelayMs": 3_600_000, "maxDelayMs": 3_600_000}});
+    let settings = json!({"retry": {"baseDelayMs": 3_600_000, "maxAgentDelayMs": 3_600_000}});
     let (session, heard) = session(&place, &provider, 100_000, settings).await;
     let aborting = session.downgrade();
     session
