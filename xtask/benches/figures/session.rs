@@ -9,7 +9,7 @@ use std::process::Command;
 use pi_ai::{Message, StopReason, Usage};
 use pi_coding_agent::messages::SessionMessage;
 use pi_coding_agent::session::{
-    Access, ListOptions, SessionEnvironment, SessionFolder, SessionManager, SyncPolicy, TextDetail, indexed_sessions,
+    Access, ListOptions, SessionEnvironment, SessionFolder, SessionManager, SyncPolicy, indexed_sessions,
     search_sessions,
 };
 use serde::Deserialize;
@@ -198,7 +198,7 @@ fn append(folder: &Path, long: &Path, runtime: &tokio::runtime::Runtime, size: S
     ])
 }
 
-fn list(folder: &Path, runtime: &tokio::runtime::Runtime, size: Size) -> Result<[Row; 3], Error> {
+fn list(folder: &Path, runtime: &tokio::runtime::Runtime, size: Size) -> Result<[Row; 4], Error> {
     /// The limit at 10,000 sessions.
     const LATER_MILLIS: f64 = 100.0;
     let sessions = folder.join("many");
@@ -218,8 +218,7 @@ fn list(folder: &Path, runtime: &tokio::runtime::Runtime, size: Size) -> Result<
     let (value, floor) = by_turns(
         size.pick(9, 15),
         || {
-            let options = ListOptions { text: TextDetail::All, ..ListOptions::default() };
-            let listed = runtime.block_on(folder.sessions(options, &environment()))?;
+            let listed = runtime.block_on(folder.sessions(ListOptions::default(), &environment()))?;
             assert_eq!(listed.len(), files.len());
             Ok(())
         },
@@ -237,18 +236,37 @@ fn list(folder: &Path, runtime: &tokio::runtime::Runtime, size: Size) -> Result<
         assert_eq!(listed.len(), files.len());
         Ok(())
     };
-    indexed()?;
+    let (with_index, floor) = by_turns(
+        size.pick(5, 9),
+        || {
+            for ending in ["", "-wal", "-shm"] {
+                let _ = fs::remove_file(sessions.join(format!(".search-index.sqlite{ending}")));
+            }
+            indexed()
+        },
+        || {
+            for file in &files {
+                black_box(fs::read(file)?);
+            }
+            Ok(())
+        },
+    )?;
+    let with_index =
+        Row::new("session.first_list_with_index", with_index, "CPU-ms").floor(floor).goal(Goal::Ratio(1.5));
     let found = || -> Result<(), Error> {
         let (options, query) = (ListOptions::default(), "parser keep");
         let hits = runtime.block_on(search_sessions(&sessions, query, 20, options, &environment()))?;
         assert_eq!(hits.len(), 20);
         Ok(())
     };
+    // The first search reads the words; it is not a later one.
+    found()?;
     let nothing = || Ok(());
     let (later, _) = by_turns(size.pick(9, 15), indexed, nothing)?;
     let (search, _) = by_turns(size.pick(9, 15), found, nothing)?;
     Ok([
         first,
+        with_index,
         Row::new("session.later_list", later, "CPU-ms").goal(Goal::Value(limit)),
         Row::new("session.search", search, "CPU-ms").goal(Goal::Value(limit)),
     ])

@@ -6,7 +6,10 @@
 use std::{
     collections::HashMap,
     path::{Path, PathBuf},
-    sync::Mutex,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::{Duration, SystemTime},
 };
 
@@ -26,7 +29,19 @@ use crate::session::{
 /// The index's file in the folder that it is about.
 pub(crate) const INDEX_NAME: &str = ".search-index.sqlite";
 /// Another one makes the index anew.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
+
+/// How many files are read before what was read is written down.
+const BATCH: usize = 256;
+
+/// How much of a session the index has. Words cost many times what facts cost, so that lists do without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Depth {
+    /// What a list shows.
+    Facts,
+    /// Everything that was said, too.
+    Words,
+}
 
 /// A session in which something was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,7 +96,7 @@ impl SessionIndex {
                  drop table if exists words;
                  create table sessions (
                      rowid integer primary key, path blob not null unique, size integer not null,
-                     written integer not null, is_session integer not null, id text, cwd text, name text, parent text,
+                     written integer not null, is_session integer not null, has_words integer not null, id text, cwd text, name text, parent text,
                      created integer, modified integer, messages integer, first text
                  );
                  create virtual table words using fts5 (name, text, tokenize = \"unicode61 remove_diacritics 2\");",
@@ -95,12 +110,13 @@ impl SessionIndex {
     /// Reads in what has changed in these files, all that there are in `scope`, and forgets the others in it.
     pub(crate) fn update(
         &mut self,
+        wanted: Depth,
         scope: &Path,
         files: Vec<PathBuf>,
         options: &ListOptions,
         disk: &dyn Disk,
     ) -> Result<(), SessionError> {
-        let updated = self.try_update(scope, files, options, disk);
+        let updated = self.try_update(wanted, scope, files, options, disk);
         updated.map_err(|error| match error {
             UpdateError::Sqlite(error) => failed(Path::new(INDEX_NAME), error),
             UpdateError::Session(error) => error,
@@ -109,6 +125,7 @@ impl SessionIndex {
 
     fn try_update(
         &mut self,
+        wanted: Depth,
         scope: &Path,
         files: Vec<PathBuf>,
         options: &ListOptions,
@@ -120,44 +137,56 @@ impl SessionIndex {
         for file in files {
             let Ok(facts) = disk.facts(&file) else { continue };
             let stamp = Stamp::of(&facts);
-            if known.remove(&file) != Some(stamp) {
+            let is_known = known.remove(&file).is_some_and(|(known, depth)| known == stamp && depth >= wanted);
+            if !is_known {
                 changed.push((file, stamp));
             }
         }
-        let stamps: HashMap<PathBuf, Stamp> = changed.iter().cloned().collect();
-        let changed: Vec<PathBuf> = changed.into_iter().map(|(file, _)| file).collect();
-        let read = Mutex::new(Vec::new());
-        let total = changed.len();
-        each_file(&changed, options, |_, path| {
-            let facts = read_one(disk, path, TextDetail::All);
-            let mut read = read.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            read.push((path.to_owned(), facts));
-            if let Some(progress) = &options.progress {
-                progress(ListProgress { done: read.len(), total });
+        if !known.is_empty() {
+            let transaction = self.connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+            for path in known.keys() {
+                forget(&transaction, path)?;
             }
-        })?;
-        let read = read.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if read.is_empty() && known.is_empty() {
-            return Ok(());
+            transaction.commit()?;
         }
-        let transaction = self.connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-        for path in known.keys() {
-            forget(&transaction, path)?;
-        }
-        for (path, facts) in &read {
-            forget(&transaction, path)?;
-            if let Some(stamp) = stamps.get(path) {
-                remember(&transaction, path, *stamp, facts.as_ref())?;
+        let text = match wanted {
+            Depth::Facts => TextDetail::First,
+            Depth::Words => TextDetail::All,
+        };
+        let done = AtomicUsize::new(0);
+        // In batches, so that the text of all sessions is never in memory at once, and what was done stays done.
+        for batch in changed.chunks(BATCH) {
+            let read = Mutex::new(Vec::with_capacity(batch.len()));
+            each_file(
+                batch,
+                |(path, _)| path,
+                options,
+                |at, path, buffer| {
+                    let facts = read_one(disk, path, text, buffer);
+                    read.lock().unwrap_or_else(PoisonError::into_inner).push((at, facts));
+                    if let Some(progress) = &options.progress {
+                        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+                        progress(ListProgress { done, total: changed.len() });
+                    }
+                },
+            )?;
+            let transaction = self.connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+            for (at, facts) in read.into_inner().unwrap_or_else(PoisonError::into_inner) {
+                let (path, stamp) = &batch[at];
+                forget(&transaction, path)?;
+                remember(&transaction, path, *stamp, facts.as_ref(), wanted)?;
             }
+            transaction.commit()?;
         }
-        transaction.commit()?;
         Ok(())
     }
 
-    fn known(&self) -> rusqlite::Result<HashMap<PathBuf, Stamp>> {
-        let mut statement = self.connection.prepare("select path, size, written from sessions")?;
-        let rows = statement
-            .query_map([], |row| Ok((path_of(row.get(0)?), Stamp { size: row.get(1)?, written: row.get(2)? })))?;
+    fn known(&self) -> rusqlite::Result<HashMap<PathBuf, (Stamp, Depth)>> {
+        let mut statement = self.connection.prepare("select path, size, written, has_words from sessions")?;
+        let rows = statement.query_map([], |row| {
+            let depth = if row.get(3)? { Depth::Words } else { Depth::Facts };
+            Ok((path_of(row.get(0)?), (Stamp { size: row.get(1)?, written: row.get(2)? }, depth)))
+        })?;
         rows.collect()
     }
 
@@ -262,12 +291,10 @@ impl Stamp {
 }
 
 fn forget(transaction: &Transaction<'_>, path: &Path) -> rusqlite::Result<()> {
-    let path = path_bytes(path);
-    let row: Option<i64> =
-        transaction.query_row("select rowid from sessions where path = ?", [&path], |row| row.get(0)).optional()?;
-    if let Some(row) = row {
-        transaction.execute("delete from words where rowid = ?", [row])?;
-        transaction.execute("delete from sessions where rowid = ?", [row])?;
+    let mut find = transaction.prepare_cached("select rowid from sessions where path = ?")?;
+    if let Some(row) = find.query_row([path_bytes(path)], |row| row.get::<_, i64>(0)).optional()? {
+        transaction.prepare_cached("delete from words where rowid = ?")?.execute([row])?;
+        transaction.prepare_cached("delete from sessions where rowid = ?")?.execute([row])?;
     }
     Ok(())
 }
@@ -278,17 +305,20 @@ fn remember(
     path: &Path,
     stamp: Stamp,
     facts: Option<&SessionFacts>,
+    depth: Depth,
 ) -> rusqlite::Result<()> {
     let millis = |time: Timestamp| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
     let mut statement = transaction.prepare_cached(
-        "insert into sessions (path, size, written, is_session, id, cwd, name, parent, created, modified, messages, first)
-         values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "insert into sessions
+             (path, size, written, is_session, has_words, id, cwd, name, parent, created, modified, messages, first)
+         values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )?;
     let row = statement.insert(params![
         path_bytes(path),
         stamp.size,
         stamp.written,
         facts.is_some(),
+        facts.is_none() || depth == Depth::Words,
         facts.map(|facts| facts.id.as_str()),
         facts.map(|facts| &facts.cwd),
         facts.and_then(|facts| facts.name.as_ref()),
@@ -298,7 +328,7 @@ fn remember(
         facts.map(|facts| i64::try_from(facts.messages).unwrap_or(i64::MAX)),
         facts.and_then(|facts| facts.first_message.as_ref()),
     ])?;
-    if let Some(facts) = facts {
+    if let (Some(facts), Depth::Words) = (facts, depth) {
         let mut statement = transaction.prepare_cached("insert into words (rowid, name, text) values (?, ?, ?)")?;
         statement.execute(params![row, facts.name, facts.text])?;
     }

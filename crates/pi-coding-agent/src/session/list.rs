@@ -135,28 +135,34 @@ fn read_all(
     files.sort_by(|a, b| b.file_name().cmp(&a.file_name()));
     let done = AtomicUsize::new(0);
     let found = Mutex::new(Vec::with_capacity(files.len()));
-    each_file(&files, options, |at, path| {
-        if let Some(facts) = read_one(disk, path, options.text) {
-            found.lock().unwrap_or_else(PoisonError::into_inner).push((at, facts));
-        }
-        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-        if let Some(progress) = &options.progress {
-            progress(ListProgress { done, total: files.len() });
-        }
-    })?;
+    each_file(
+        &files,
+        |file| file,
+        options,
+        |at, path, buffer| {
+            if let Some(facts) = read_one(disk, path, options.text, buffer) {
+                found.lock().unwrap_or_else(PoisonError::into_inner).push((at, facts));
+            }
+            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+            if let Some(progress) = &options.progress {
+                progress(ListProgress { done, total: files.len() });
+            }
+        },
+    )?;
     let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
     found.sort_by_key(|(at, facts)| (std::cmp::Reverse(facts.modified), *at));
     Ok(found.into_iter().map(|(_, facts)| facts).collect())
 }
 
-/// Does something with each file, on a few threads.
+/// Does something with each file, on a few threads, each of which has a buffer for what it reads.
 ///
 /// # Errors
 /// When the list is ended early.
-pub(crate) fn each_file(
-    files: &[PathBuf],
+pub(crate) fn each_file<T: Sync>(
+    files: &[T],
+    path_of: impl Fn(&T) -> &PathBuf + Sync,
     options: &ListOptions,
-    work: impl Fn(usize, &Path) + Sync,
+    work: impl Fn(usize, &Path, &mut Vec<u8>) + Sync,
 ) -> Result<(), SessionError> {
     const MOST_THREADS: usize = 8;
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS).min(files.len());
@@ -164,8 +170,9 @@ pub(crate) fn each_file(
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
-                while let Some((at, path)) = take(files, &next).filter(|_| !options.signal.is_cancelled()) {
-                    work(at, path);
+                let mut buffer = Vec::new();
+                while let Some((at, file)) = take(files, &next).filter(|_| !options.signal.is_cancelled()) {
+                    work(at, path_of(file), &mut buffer);
                 }
             });
         }
@@ -173,14 +180,14 @@ pub(crate) fn each_file(
     if options.signal.is_cancelled() { Err(SessionError::Cancelled) } else { Ok(()) }
 }
 
-fn take<'a>(files: &'a [PathBuf], next: &AtomicUsize) -> Option<(usize, &'a PathBuf)> {
+fn take<'a, T>(files: &'a [T], next: &AtomicUsize) -> Option<(usize, &'a T)> {
     let at = next.fetch_add(1, Ordering::Relaxed);
-    files.get(at).map(|path| (at, path))
+    files.get(at).map(|file| (at, file))
 }
 
 /// `None` for a file that cannot be read or is no session.
-pub(crate) fn read_one(disk: &dyn Disk, path: &Path, text: TextDetail) -> Option<SessionFacts> {
-    let outline = Outline::read(disk, path, text).ok()??;
+pub(crate) fn read_one(disk: &dyn Disk, path: &Path, text: TextDetail, buffer: &mut Vec<u8>) -> Option<SessionFacts> {
+    let outline = Outline::read(disk, path, text, buffer).ok()??;
     let said = outline.last_activity.filter(|time| time.as_millis() > 0);
     let modified = said.or(outline.header.created).or_else(|| {
         let since = disk.facts(path).ok()?.modified.duration_since(SystemTime::UNIX_EPOCH).ok()?;

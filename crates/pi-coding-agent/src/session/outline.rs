@@ -11,8 +11,8 @@ use serde::{
 use crate::session::{
     entry::{EntryKind, MessageRole, SessionInfo},
     header::SessionHeader,
-    line::{Line, LineSplitter, is_json, read_line},
-    store::disk::{Disk, OpenMode, read_pieces},
+    line::{Line, LineSplitter, Members, Step, is_json, read_line},
+    store::disk::{Disk, OpenMode, read_pieces_through},
 };
 
 /// How much of what was said is wanted.
@@ -39,11 +39,16 @@ pub(crate) struct Outline {
 
 impl Outline {
     /// Reads a file; `None` when it is no session.
-    pub(crate) fn read(disk: &dyn Disk, path: &Path, detail: TextDetail) -> io::Result<Option<Self>> {
+    pub(crate) fn read(
+        disk: &dyn Disk,
+        path: &Path,
+        detail: TextDetail,
+        buffer: &mut Vec<u8>,
+    ) -> io::Result<Option<Self>> {
         let file = disk.open(path, OpenMode::Read)?;
         let mut reader = Reader { detail, outline: Start::Before };
         let mut splitter = LineSplitter::default();
-        read_pieces(&*file, 0, |piece| splitter.push(piece, |_, line| reader.line(line)))?;
+        read_pieces_through(buffer, &*file, 0, |piece| splitter.push(piece, |_, line| reader.line(line)))?;
         if let Some((_, line)) = splitter.rest()
             && is_json(line)
         {
@@ -103,7 +108,7 @@ impl Outline {
             EntryKind::Message(role @ (MessageRole::User | MessageRole::Assistant)) => {
                 let is_first = role == MessageRole::User && self.first_message.is_none();
                 if detail == TextDetail::First && !is_first {
-                    let Some(said) = read_said::<IsThere>(line) else { return };
+                    let Some(said) = glance(line).or_else(|| read_said(line)) else { return };
                     self.messages += 1;
                     if said.content.is_some() {
                         self.last_activity = self.last_activity.max(said.timestamp.or(head.timestamp));
@@ -149,6 +154,38 @@ fn read_said<C: DeserializeOwned>(line: &[u8]) -> Option<Said<C>> {
         message: Said<C>,
     }
     Some(from_slice_lossy::<Entry<C>>(line).ok()?.message)
+}
+
+/// Whether a message has content and when it was said, from the beginning and the end of its line. Writers put the
+/// content near the beginning and the time at the end; `None` when this one did not.
+fn glance(line: &[u8]) -> Option<Said<IsThere>> {
+    let end = line.trim_ascii_end().strip_suffix(b"}}")?;
+    let digits = end.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+    let (before, time) = end.split_at(end.len() - digits);
+    if !before.ends_with(b"\"timestamp\":") {
+        return None;
+    }
+    let timestamp = std::str::from_utf8(time).ok()?.parse().ok().map(Timestamp::from_millis)?;
+    let mut entry = Members::of(line)?;
+    to_member(&mut entry, b"message")?;
+    let mut message = Members::of(entry.rest())?;
+    to_member(&mut message, b"content")?;
+    let content = match message.rest().first()? {
+        b'"' | b'[' => Some(IsThere),
+        b'n' => None,
+        _ => return None,
+    };
+    Some(Said { content, timestamp: Some(timestamp) })
+}
+
+fn to_member(members: &mut Members<'_>, wanted: &[u8]) -> Option<()> {
+    loop {
+        match members.next() {
+            Step::Member { key } if key == wanted => return Some(()),
+            Step::Member { .. } => members.skip()?,
+            Step::End | Step::Broken => return None,
+        }
+    }
 }
 
 fn time_or_nothing<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Timestamp>, D::Error> {
@@ -240,5 +277,45 @@ struct Block<'a> {
 impl<'a> Block<'a> {
     fn text(self) -> Option<Cow<'a, str>> {
         self.text.filter(|_| self.kind.as_deref() == Some("text"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(message: &str) -> String {
+        let time = "2026-01-01T00:00:00.000Z";
+        format!(r#"{{"type":"message","id":"a","parentId":null,"timestamp":"{time}","message":{message}}}"#)
+    }
+
+    #[test]
+    fn a_glance_tells_what_reading_tells() {
+        let seen = |line: &str| glance(line.as_bytes()).map(|said| (said.content.is_some(), said.timestamp));
+        let read =
+            |line: &str| read_said(line.as_bytes()).map(|said: Said<IsThere>| (said.content.is_some(), said.timestamp));
+        for message in [
+            r#"{"role":"user","content":"text","timestamp":5}"#,
+            r#"{"role":"user","content":[{"type":"text","text":"\"timestamp\":9}}"}],"timestamp":1700000000000}"#,
+            r#"{"role":"assistant","usage":{"input":1},"content":[],"timestamp":7}"#,
+            r#"{"role":"user","content":null,"timestamp":5}"#,
+        ] {
+            let line = entry(message);
+            assert!(seen(&line).is_some(), "{line}");
+            assert_eq!(seen(&line), read(&line), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_others_write_in_another_order_is_left_to_reading() {
+        for message in [
+            r#"{"role":"user","timestamp":5,"content":"text"}"#,
+            r#"{"role":"user","content":"text","timestamp":5.5}"#,
+            r#"{"role":"user","content":{"text":"x"},"timestamp":5}"#,
+            r#"{"role":"user","timestamp":5}"#,
+            r#"{"role":"user","content":"text"}"#,
+        ] {
+            assert!(glance(entry(message).as_bytes()).is_none(), "{message}");
+        }
     }
 }

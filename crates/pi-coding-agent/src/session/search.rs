@@ -6,7 +6,7 @@ use crate::session::{
     environment::SessionEnvironment,
     error::SessionError,
     folder::{SessionFolder, files_below},
-    index::{Hit, SessionIndex},
+    index::{Depth, Hit, SessionIndex},
     list::{ListOptions, SessionFacts},
     manager::in_background,
     store::StoreError,
@@ -28,7 +28,7 @@ pub async fn search_sessions(
 ) -> Result<Vec<Hit>, SessionError> {
     let query = query.to_owned();
     let search = move |index: &SessionIndex| index.search(&query, limit, |_| true);
-    with_index(folder, folder, options, environment, search).await
+    with_index(Depth::Words, folder, folder, options, environment, search).await
 }
 
 /// The sessions in a folder, and in the folders in it, the one that was used last first; without their text.
@@ -43,7 +43,7 @@ pub async fn indexed_sessions(
     options: ListOptions,
     environment: &SessionEnvironment,
 ) -> Result<Vec<SessionFacts>, SessionError> {
-    with_index(folder, folder, options, environment, |index| index.sessions(|_| true)).await
+    with_index(Depth::Facts, folder, folder, options, environment, |index| index.sessions(|_| true)).await
 }
 
 impl SessionFolder {
@@ -60,7 +60,7 @@ impl SessionFolder {
     ) -> Result<Vec<Hit>, SessionError> {
         let (query, is_member) = (query.to_owned(), self.members());
         let search = move |index: &SessionIndex| index.search(&query, limit, is_member);
-        with_index(self.everywhere(), self.path(), options, environment, search).await
+        with_index(Depth::Words, self.everywhere(), self.path(), options, environment, search).await
     }
 
     /// Like [`sessions`](Self::sessions), but by the index that all folders share, so that only files that have changed
@@ -75,12 +75,13 @@ impl SessionFolder {
     ) -> Result<Vec<SessionFacts>, SessionError> {
         let is_member = self.members();
         let list = move |index: &SessionIndex| index.sessions(is_member);
-        with_index(self.everywhere(), self.path(), options, environment, list).await
+        with_index(Depth::Facts, self.everywhere(), self.path(), options, environment, list).await
     }
 }
 
 /// Brings the index that lies in `folder` up to date with the files in `scope`, and reads it.
 async fn with_index<T: Default + Send + 'static>(
+    wanted: Depth,
     folder: &Path,
     scope: &Path,
     options: ListOptions,
@@ -96,7 +97,7 @@ async fn with_index<T: Default + Send + 'static>(
             return Ok(T::default());
         }
         let mut index = SessionIndex::open(&folder)?;
-        index.update(&scope, files, &options, &*disk)?;
+        index.update(wanted, &scope, files, &options, &*disk)?;
         read(&index)
     })
     .await

@@ -277,13 +277,26 @@ pub(crate) fn append_all(file: &dyn DiskFile, bytes: &[u8]) -> io::Result<()> {
 ///
 /// # Errors
 /// Those of the file system.
-pub(crate) fn read_pieces(file: &dyn DiskFile, from: u64, mut sink: impl FnMut(&[u8])) -> io::Result<u64> {
+pub(crate) fn read_pieces(file: &dyn DiskFile, from: u64, sink: impl FnMut(&[u8])) -> io::Result<u64> {
+    read_pieces_through(&mut Vec::new(), file, from, sink)
+}
+
+/// As [`read_pieces`], through a buffer that serves for several files.
+///
+/// # Errors
+/// Those of the file system.
+pub(crate) fn read_pieces_through(
+    buffer: &mut Vec<u8>,
+    file: &dyn DiskFile,
+    from: u64,
+    mut sink: impl FnMut(&[u8]),
+) -> io::Result<u64> {
     /// Fits a second-level cache, and is large enough that system calls do not count.
     const PIECE: usize = 256 << 10;
-    let mut buffer = vec![0; PIECE];
+    buffer.resize(PIECE, 0);
     let mut at = from;
     loop {
-        let count = read_full(file, at, &mut buffer)?;
+        let count = read_full(file, at, buffer)?;
         sink(&buffer[..count]);
         at += count as u64;
         if count < PIECE {

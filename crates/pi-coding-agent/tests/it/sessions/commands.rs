@@ -273,6 +273,10 @@ mod search {
         say(&session, "second words").await;
         assert_eq!(find(home.path(), "second").await.len(), 1);
         let environment = SessionEnvironment::default();
+        // A list that saw the file first does not keep a search from reading its words.
+        say(&session, "third words").await;
+        indexed_sessions(home.path(), ListOptions::default(), &environment).await.unwrap();
+        assert_eq!(find(home.path(), "third").await.len(), 1);
         let indexed = indexed_sessions(home.path(), ListOptions::default(), &environment).await.unwrap();
         let listed = all_sessions(home.path(), ListOptions::default(), &environment).await.unwrap();
         assert_eq!(indexed, listed);
