@@ -1,11 +1,166 @@
-//! The account that requests to Bedrock are signed for, where it is named by a profile: access keys and region of the
-//! files that the AWS command line keeps.
+//! The account that requests to Bedrock are signed for, where neither a key nor access keys are given: a profile of the
+//! files that the AWS command line keeps, the role of a container, or a web identity.
 
-use std::path::PathBuf;
+use std::{
+    collections::HashMap,
+    path::PathBuf,
+    sync::{Mutex, PoisonError},
+};
 
 use indexmap::IndexMap;
+use reqwest::{
+    Method, Url,
+    header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue},
+};
+use serde::Deserialize;
 
-use crate::error::{ErrorKind, ProviderError};
+use crate::{
+    error::{ErrorKind, ProviderError},
+    time::Timestamp,
+    transport::{Fetch, Transport},
+};
+
+/// Where containers ask for the credentials of their role.
+const CONTAINER_HOST: &str = "http://169.254.170.2";
+
+/// How long the credentials of a role are kept. They hold for longer, and are given anew well before they end.
+const KEPT_MS: u64 = 300_000;
+
+/// The credentials of roles that were got, by where they came from.
+#[derive(Default)]
+pub(super) struct RoleCredentials(Mutex<HashMap<String, (RoleKey, Timestamp)>>);
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "PascalCase")]
+struct RoleKey {
+    access_key_id: String,
+    secret_access_key: String,
+    #[serde(alias = "SessionToken")]
+    token: Option<String>,
+}
+
+impl RoleCredentials {
+    /// Adds the access keys of a role to the variables, where the environment names one and there are no keys yet.
+    pub(super) async fn add(
+        &self,
+        env: &mut IndexMap<String, String>,
+        transport: &Transport,
+        now: Timestamp,
+    ) -> Result<(), ProviderError> {
+        if env.contains_key("AWS_ACCESS_KEY_ID") && env.contains_key("AWS_SECRET_ACCESS_KEY") {
+            return Ok(());
+        }
+        let Some(source) = Source::of(env) else { return Ok(()) };
+        let name = source.name().to_owned();
+        let known = self.lock().get(&name).cloned();
+        let key = match known.filter(|(_, since)| now.as_millis().saturating_sub(since.as_millis()) < KEPT_MS) {
+            Some((key, _)) => key,
+            None => {
+                let key = source.ask(transport).await?;
+                self.lock().insert(name, (key.clone(), now));
+                key
+            }
+        };
+        env.insert("AWS_ACCESS_KEY_ID".into(), key.access_key_id);
+        env.insert("AWS_SECRET_ACCESS_KEY".into(), key.secret_access_key);
+        if let Some(token) = key.token {
+            env.insert("AWS_SESSION_TOKEN".into(), token);
+        }
+        Ok(())
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, (RoleKey, Timestamp)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Who gives the credentials of a role.
+enum Source {
+    Container { url: String, token: Option<String>, token_file: Option<PathBuf> },
+    WebIdentity { service: String, role: String, token_file: PathBuf },
+}
+
+impl Source {
+    fn of(env: &IndexMap<String, String>) -> Option<Self> {
+        let get = |name: &str| env.get(name).filter(|value| !value.is_empty()).cloned();
+        if let (Some(token_file), Some(role)) = (get("AWS_WEB_IDENTITY_TOKEN_FILE"), get("AWS_ROLE_ARN")) {
+            let region = get("AWS_REGION").or_else(|| get("AWS_DEFAULT_REGION"));
+            let region = region.unwrap_or_else(|| "us-east-1".to_owned());
+            let china = if region.starts_with("cn-") { ".cn" } else { "" };
+            let service =
+                get("AWS_ENDPOINT_URL_STS").unwrap_or_else(|| format!("https://sts.{region}.amazonaws.com{china}"));
+            return Some(Self::WebIdentity { service, role, token_file: token_file.into() });
+        }
+        let relative = get("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI").map(|path| format!("{CONTAINER_HOST}{path}"));
+        Some(Self::Container {
+            url: relative.or_else(|| get("AWS_CONTAINER_CREDENTIALS_FULL_URI"))?,
+            token: get("AWS_CONTAINER_AUTHORIZATION_TOKEN"),
+            token_file: get("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE").map(PathBuf::from),
+        })
+    }
+
+    fn name(&self) -> &str {
+        match self {
+            Self::Container { url, .. } => url,
+            Self::WebIdentity { role, .. } => role,
+        }
+    }
+
+    async fn ask(&self, transport: &Transport) -> Result<RoleKey, ProviderError> {
+        let mut headers = HeaderMap::new();
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        let url = match self {
+            Self::Container { url, token, token_file } => {
+                let token = match token_file {
+                    Some(file) => Some(read_token(file).await?),
+                    None => token.clone(),
+                };
+                if let Some(token) = token {
+                    let mut value = HeaderValue::from_str(&token)
+                        .map_err(|_| unusable("The container's authorization token is no header value.".into()))?;
+                    value.set_sensitive(true);
+                    headers.insert(AUTHORIZATION, value);
+                }
+                url.clone()
+            }
+            Self::WebIdentity { service, role, token_file } => {
+                let token = read_token(token_file).await?;
+                let fields = [
+                    ("Action", "AssumeRoleWithWebIdentity"),
+                    ("Version", "2011-06-15"),
+                    ("RoleSessionName", "pi"),
+                    ("RoleArn", role.as_str()),
+                    ("WebIdentityToken", token.as_str()),
+                ];
+                let url = Url::parse_with_params(service, fields);
+                url.map_err(|error| unusable(format!("{service} is no URL: {error}.")))?.into()
+            }
+        };
+        let answer = transport.fetch(Fetch { method: Method::GET, url, headers, body: None }).await?;
+        self.read(&answer)
+    }
+
+    fn read(&self, answer: &[u8]) -> Result<RoleKey, ProviderError> {
+        let told = |error: serde_json::Error| {
+            unusable(format!("The credentials of the AWS role `{}` cannot be read: {error}.", self.name()))
+        };
+        let answer: serde_json::Value = serde_json::from_slice(answer).map_err(told)?;
+        let key = match self {
+            Self::Container { .. } => &answer,
+            Self::WebIdentity { .. } => {
+                &answer["AssumeRoleWithWebIdentityResponse"]["AssumeRoleWithWebIdentityResult"]["Credentials"]
+            }
+        };
+        RoleKey::deserialize(key).map_err(told)
+    }
+}
+
+async fn read_token(file: &PathBuf) -> Result<String, ProviderError> {
+    let path = file.clone();
+    let read = tokio::task::spawn_blocking(move || std::fs::read_to_string(path)).await;
+    let told = |error: &dyn std::fmt::Display| unusable(format!("{} cannot be read: {error}.", file.display()));
+    Ok(read.map_err(|error| told(&error))?.map_err(|error| told(&error))?.trim().to_owned())
+}
 
 /// Adds a profile's access keys and region to the variables, unless there is a key or are access keys already. A
 /// profile that was chosen for the provider counts more than access keys of the environment.

@@ -116,6 +116,10 @@ impl ModelsBuilder {
                 speakers: self.speakers,
                 wires: BuiltinWires::default(),
                 transport,
+                #[cfg(feature = "bedrock")]
+                roles: super::aws::RoleCredentials::default(),
+                #[cfg(feature = "vertex")]
+                google: super::google::GoogleTokens::default(),
                 state: RwLock::new(state),
             }),
         };

@@ -9,6 +9,8 @@ mod credentials;
 mod dispatch;
 mod environment;
 mod glob;
+#[cfg(feature = "vertex")]
+mod google;
 mod provider;
 mod reference;
 mod request;
@@ -72,6 +74,10 @@ struct Shared {
     speakers: HashMap<ApiId, Speaker>,
     wires: BuiltinWires,
     transport: Transport,
+    #[cfg(feature = "bedrock")]
+    roles: aws::RoleCredentials,
+    #[cfg(feature = "vertex")]
+    google: google::GoogleTokens,
     state: RwLock<State>,
 }
 

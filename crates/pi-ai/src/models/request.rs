@@ -50,9 +50,16 @@ impl Models {
             && !env.contains_key("AWS_BEARER_TOKEN_BEDROCK")
         {
             super::aws::add_profile(&mut env, auth.env.get("AWS_PROFILE")).await?;
+            self.shared.roles.add(&mut env, &self.shared.transport, self.shared.clock.now()).await?;
         }
         let (asked, session) = (std::mem::take(&mut options.headers), options.session_id.as_ref());
         options.headers = headers(&provider, model, &auth, &environment, asked, session).await?;
+        #[cfg(feature = "vertex")]
+        if model.api == "google-vertex" && auth.api_key.is_none() && !options.headers.contains_key("authorization") {
+            let file = super::google::file(&env);
+            let token = self.shared.google.token(file, &self.shared.transport, self.shared.clock.now()).await?;
+            options.headers.insert("authorization".into(), Some(format!("Bearer {token}")));
+        }
         options.env = env;
         options.api_key = auth.api_key;
         if options.cache_retention == CacheRetention::Short
@@ -166,10 +173,12 @@ fn variables(api: &ApiId, provider: &Provider, environment: &Environment) -> Ind
             "AWS_BEDROCK_SKIP_AUTH",
             "AWS_CONFIG_FILE",
             "AWS_CONTAINER_AUTHORIZATION_TOKEN",
+            "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
             "AWS_CONTAINER_CREDENTIALS_FULL_URI",
             "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
             "AWS_DEFAULT_REGION",
             "AWS_ENDPOINT_URL_BEDROCK_RUNTIME",
+            "AWS_ENDPOINT_URL_STS",
             "AWS_PROFILE",
             "AWS_REGION",
             "AWS_ROLE_ARN",

@@ -5,6 +5,8 @@
 
 mod client;
 mod failure;
+#[cfg(any(feature = "bedrock", feature = "vertex"))]
+mod fetch;
 mod host;
 mod proxy;
 mod send;
@@ -13,6 +15,8 @@ mod source;
 use std::{fmt, path::PathBuf, sync::Arc};
 
 pub use client::TrustRoots;
+#[cfg(any(feature = "bedrock", feature = "vertex"))]
+pub(crate) use fetch::Fetch;
 pub(crate) use host::is_local_host;
 pub(crate) use source::HttpSource;
 

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+#[cfg(all(feature = "http", any(feature = "bedrock", feature = "vertex")))]
+mod accounts;
 mod ai_data;
 #[cfg(feature = "http")]
 mod every_wire;
