@@ -382,7 +382,6 @@ pub async fn create_agent_session(options: SessionOptions) -> Result<AgentSessio
     };
     let mut tools = builtin_tools(&workspace, &settings.settings(), &facts);
     tools.extend(options.tools);
-    tools.extend(extensions.tools());
     let stream: Arc<dyn StreamFn> = match (options.stream, &models) {
         (Some(stream), _) => stream,
         (None, Some(models)) => Arc::new(models.clone()),
@@ -408,7 +407,7 @@ pub async fn create_agent_session(options: SessionOptions) -> Result<AgentSessio
     let session = AgentSession::new(parts);
     // The slot is new, so that nobody has filled it.
     let _ = facts.0.set(session.downgrade());
-    extensions.bind(session.downgrade());
+    extensions.bind(session.downgrade(), session.lifetime());
     session.record_start().await?;
     session.begin(SessionStartEvent::from(session.start_of_session().clone())).await;
     Ok(session)

@@ -12,7 +12,7 @@ use pi_ai::{
 };
 use pi_coding_agent::{
     extensions::{
-        ExtensionApi, ExtensionUi, UiAnswer, UiQuestion, UiUpdate,
+        ExtensionApi, ExtensionUi, Mode, UiAnswer, UiQuestion, UiUpdate,
         event::{self, ToolCallDecision},
     },
     sdk::{SessionOptions, create_agent_session},
@@ -45,6 +45,10 @@ impl ExtensionUi for User {
     async fn ask(&self, question: UiQuestion, _signal: CancellationToken) -> Option<UiAnswer> {
         println!("{question:?} -> {}", self.says);
         Some(UiAnswer::Confirmed(self.says))
+    }
+
+    fn mode(&self) -> Mode {
+        Mode::Tui
     }
 
     fn show(&self, update: UiUpdate) {

@@ -10,6 +10,7 @@ mod arguments;
 mod commands;
 mod decode;
 mod encode;
+mod extensions;
 mod files;
 mod program;
 mod sdk;
@@ -68,6 +69,11 @@ const BENCHES: &[Bench] = &[
         name: "encode",
         asks: "What does it cost to encode a transcript of 10 MB, against writing the same body as JSON?",
         run: encode::run,
+    },
+    Bench {
+        name: "extensions",
+        asks: "What does an event cost that nobody handles, and one that ten handlers get?",
+        run: extensions::run,
     },
     Bench {
         name: "sdk",

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     Activity, AgentSession, AgentSessionError, CustomMessage, Delivery, Display, Inner, SessionEvent, SessionPrompt,
-    WeakAgentSession, prompt::Opening,
+    SessionTool, WeakAgentSession, prompt::Opening,
 };
 use crate::{
     extensions::{
@@ -71,6 +71,11 @@ impl AgentSession {
     /// The time, as the session sees it.
     pub fn now(&self) -> Timestamp {
         self.inner.clock.now()
+    }
+
+    /// Over when the session is.
+    pub(crate) fn lifetime(&self) -> CancellationToken {
+        self.inner.lifetime.clone()
     }
 
     /// The folder that the session works in.
@@ -154,11 +159,30 @@ impl AgentSession {
     pub async fn reload(&self) {
         let inner = &self.inner;
         inner.tell_shutdown(SessionShutdownEvent::new(ShutdownReason::Reload, None)).await;
+        let before = inner.extensions.tools();
         inner.extensions.load().await;
-        self.register_tools(inner.extensions.tools());
+        self.exchange_tools(&before, inner.extensions.tools());
         inner.resources.loader.reload().await;
         inner.resources.add_to(&mut inner.state().prompt);
         self.begin(SessionStartEvent::new(StartReason::Reload)).await;
+    }
+
+    /// Takes tools of extensions away and offers others. A tool that one of them had replaced comes back.
+    fn exchange_tools(&self, before: &[SessionTool], now: Vec<SessionTool>) {
+        let is_gone = |tool: &&SessionTool| !now.iter().any(|other| other.name() == tool.name());
+        let active: Vec<String> = {
+            let mut state = self.inner.state();
+            for gone in before.iter().filter(is_gone) {
+                state.tools.unregister(gone.name());
+                let own = self.inner.own_tools.iter().filter(|own| own.name() == gone.name());
+                state.tools.register(own.cloned());
+            }
+            state.tools.active().to_vec()
+        };
+        self.set_active_tools(active);
+        if !now.is_empty() {
+            self.register_tools(now);
+        }
     }
 
     /// Tells the extensions that the session begins, and asks them for resources.

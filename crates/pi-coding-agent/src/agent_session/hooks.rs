@@ -7,14 +7,14 @@ use std::{
 
 use async_trait::async_trait;
 use pi_agent_core::{
-    Agent,
+    Agent, ConvertToLlm, KeepModelRoles, UnknownMessage,
     hooks::{
         AfterToolCall, AgentHooks, BeforeToolCall, HookError, NextTurn, Permission, PrepareRequest, RequestUpdate,
         ToolResultPatch, Turn, TurnDecision,
     },
 };
 use pi_ai::{
-    Clock, SessionId, StreamFn, StreamOptions,
+    Clock, Message, SessionId, StreamFn, StreamOptions,
     options::{Limit, RetryPolicy},
 };
 
@@ -45,7 +45,7 @@ pub(super) fn build_agent(
         .tools(tools.active_tools().map(|tool| tool.tool.clone()))
         .thinking_level(selection.level)
         .transform_context_with(SessionTransform(inner.clone()))
-        .convert_to_llm_with(CodingConverter)
+        .convert_to_llm_with(SessionConverter::default())
         .hooks(SessionHooks(inner))
         .clock(clock.clone())
         .stream_options(stream_options(manager.id(), settings));
@@ -83,6 +83,22 @@ fn limit(setting: Option<Duration>) -> Limit {
         None => Limit::Off,
         Some(DEFAULT) => Limit::Usual,
         Some(limit) => Limit::After(limit),
+    }
+}
+
+/// The coding agent's converter. A role that nobody knows stays out of the request, which is said once per role.
+#[derive(Default)]
+struct SessionConverter {
+    unknown: KeepModelRoles,
+}
+
+impl ConvertToLlm<CodingMessage> for SessionConverter {
+    fn convert(&self, message: &CodingMessage) -> Vec<Message> {
+        CodingConverter.convert(message)
+    }
+
+    fn convert_unknown(&self, message: &UnknownMessage) -> Vec<Message> {
+        ConvertToLlm::<CodingMessage>::convert_unknown(&self.unknown, message)
     }
 }
 

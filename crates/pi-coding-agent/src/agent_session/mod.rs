@@ -89,6 +89,8 @@ pub(crate) struct Inner {
     extensions: ExtensionRunner,
     workspace: Workspace,
     tool_selection: ToolSelection,
+    /// The tools that are there without extensions.
+    own_tools: Vec<SessionTool>,
     clock: Arc<dyn Clock>,
     commands: lifetime::Commands,
     model_notice: Option<String>,
@@ -176,7 +178,8 @@ impl AgentSession {
         } = parts;
         resources.add_to(&mut prompt);
         let mut tools = tools::ToolRegistry::default();
-        tools.register(known);
+        tools.register(known.iter().cloned());
+        tools.register(extensions.tools());
         tools.activate_for(&tool_selection, manager.context().messages.as_slice());
         let lifetime = CancellationToken::new();
         let last_handle = Arc::new(lifetime.clone().drop_guard());
@@ -193,6 +196,7 @@ impl AgentSession {
             extensions,
             workspace,
             tool_selection,
+            own_tools: known,
             clock,
             commands: lifetime::Commands::default(),
             listeners: listeners::Listeners::default(),

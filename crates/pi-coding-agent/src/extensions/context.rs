@@ -15,7 +15,7 @@ use crate::{
         Activity, AgentSession, CustomMessage, LeaveBehind, MessageTiming, Navigated, SessionPrompt, UserMessageTiming,
     },
     compaction::{CompactionResult, ContextUsage, SummaryInstructions},
-    resources::{ProjectTrust, SystemPromptOptions},
+    resources::{ProjectTrust, Settings, SystemPromptOptions},
     session::{EntryId, SessionManager},
 };
 
@@ -90,6 +90,14 @@ impl ExtensionContext {
     /// Whether the project's own settings and resources are used.
     pub fn is_project_trusted(&self) -> bool {
         self.session().is_ok_and(|session| session.settings().project_trust() == ProjectTrust::Trusted)
+    }
+
+    /// The settings as they are now.
+    ///
+    /// # Errors
+    /// When the session is gone.
+    pub fn settings(&self) -> Result<Arc<Settings>, ExtensionError> {
+        Ok(self.session()?.settings().settings())
     }
 
     /// Whether the session does nothing.

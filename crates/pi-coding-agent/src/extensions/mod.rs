@@ -62,7 +62,7 @@ pub use host::ExtensionHost;
 pub use outcome::{IntoOutcome, Outcome};
 pub use renderer::{Detail, RenderOptions, RenderedEntry};
 pub use runner::ExtensionRunner;
-pub use ui::{ExtensionUi, NoUi, NoticeLevel, Ui, UiAnswer, UiQuestion, UiUpdate, WidgetPlacement};
+pub use ui::{ExtensionUi, Mode, NoUi, NoticeLevel, Ui, UiAnswer, UiQuestion, UiUpdate, WidgetPlacement};
 
 pub(crate) use compose::{AtBoundary, RunStart};
 pub(crate) use runner::CalledCommand;

@@ -47,6 +47,8 @@ struct Shared {
     flags: FlagValues,
     failures: Mutex<Vec<ExtensionFailure>>,
     session: OnceLock<WeakAgentSession>,
+    /// Over when the session is.
+    lifetime: OnceLock<CancellationToken>,
     models: OnceLock<Models>,
     ui: Mutex<Arc<dyn ExtensionUi>>,
     open_prompts: Mutex<usize>,
@@ -93,6 +95,7 @@ impl ExtensionRunner {
             flags,
             failures: Mutex::default(),
             session: OnceLock::new(),
+            lifetime: OnceLock::new(),
             models: OnceLock::new(),
             ui: Mutex::new(Arc::new(NoUi)),
             open_prompts: Mutex::default(),
@@ -160,7 +163,8 @@ impl ExtensionRunner {
     }
 
     /// Gives the extensions their session. It is done once.
-    pub(crate) fn bind(&self, session: WeakAgentSession) {
+    pub(crate) fn bind(&self, session: WeakAgentSession, lifetime: CancellationToken) {
+        let _ = self.shared.lifetime.set(lifetime);
         // A second session would have to bring a runner of its own; the first one stays.
         let _ = self.shared.session.set(session);
     }
@@ -208,7 +212,13 @@ impl ExtensionRunner {
     pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         let mut tasks = lock(&self.shared.tasks);
         while tasks.try_join_next().is_some() {}
-        tasks.spawn(task);
+        let lifetime = self.shared.lifetime.get().cloned().unwrap_or_default();
+        tasks.spawn(async move {
+            tokio::select! {
+                () = task => {}
+                () = lifetime.cancelled() => {}
+            }
+        });
     }
 
     /// Ends what goes on beside the session.

@@ -26,6 +26,24 @@ pub trait ExtensionUi: Send + Sync + 'static {
     fn has_user(&self) -> bool {
         true
     }
+
+    /// How the program shows the session.
+    fn mode(&self) -> Mode;
+}
+
+/// How a program shows a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum Mode {
+    /// On a terminal, with an editor.
+    Tui,
+    /// To a program that drives it.
+    Rpc,
+    /// As JSON lines.
+    Json,
+    /// By its last answer, or not at all.
+    Print,
 }
 
 #[async_trait]
@@ -40,6 +58,10 @@ impl<T: ExtensionUi + ?Sized> ExtensionUi for Arc<T> {
 
     fn has_user(&self) -> bool {
         (**self).has_user()
+    }
+
+    fn mode(&self) -> Mode {
+        (**self).mode()
     }
 }
 
@@ -189,6 +211,10 @@ impl ExtensionUi for NoUi {
     fn has_user(&self) -> bool {
         false
     }
+
+    fn mode(&self) -> Mode {
+        Mode::Print
+    }
 }
 
 /// The user, as an extension reaches them. A question ends without an answer when the run is aborted, when its time is
@@ -215,6 +241,11 @@ impl Ui {
     /// Whether anybody is there to answer.
     pub fn has_user(&self) -> bool {
         self.runner.ui().has_user()
+    }
+
+    /// How the program shows the session.
+    pub fn mode(&self) -> Mode {
+        self.runner.ui().mode()
     }
 
     /// Has the user choose.

@@ -1,5 +1,10 @@
 //! The promises that people build on.
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
 use pi_agent_core::{Tool, ToolArguments, ToolContext};
 use pi_ai::{
     Message, SystemMessage, ToolDeclaration,
@@ -76,14 +81,53 @@ async fn an_audit_note_is_kept_and_shown_and_never_sent() {
     assert_eq!(fixture.failures(), Vec::<String>::new());
 }
 
+/// Counts warnings that name something.
+struct Warnings(&'static str, Arc<AtomicUsize>);
+
+impl tracing::Subscriber for Warnings {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        *metadata.level() == tracing::Level::WARN
+    }
+
+    fn new_span(&self, _span: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+
+    fn record(&self, _span: &tracing::span::Id, _values: &tracing::span::Record<'_>) {}
+
+    fn record_follows_from(&self, _span: &tracing::span::Id, _follows: &tracing::span::Id) {}
+
+    fn event(&self, event: &tracing::Event<'_>) {
+        struct Text(String);
+        impl tracing::field::Visit for Text {
+            fn record_debug(&mut self, _field: &tracing::field::Field, value: &dyn std::fmt::Debug) {
+                self.0 += &format!("{value:?} ");
+            }
+        }
+        let mut text = Text(String::new());
+        event.record(&mut text);
+        if text.0.contains(self.0) {
+            self.1.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    fn enter(&self, _span: &tracing::span::Id) {}
+
+    fn exit(&self, _span: &tracing::span::Id) {}
+}
+
 #[tokio::test]
-async fn a_role_that_nobody_converts_stays_in_the_record_and_out_of_the_request() {
-    let fixture = Fixture::with([FauxReply::text("Hm.")], |options| options).await;
+async fn a_role_that_nobody_converts_stays_out_of_the_request_and_a_warning_says_so_once() {
+    let warnings = Arc::new(AtomicUsize::new(0));
+    let _watching = tracing::subscriber::set_default(Warnings("weather", warnings.clone()));
+    let fixture = Fixture::with([FauxReply::text("Hm."), FauxReply::text("Hm.")], |options| options).await;
     let foreign: SessionMessage = serde_json::from_value(json!({"role": "weather", "text": "rain"})).unwrap();
     fixture.session.session_manager().append_message(foreign).await.unwrap();
     fixture.session.prompt("How is it?").await.unwrap();
-    assert_eq!(fixture.model.said(0), ["user: How is it?"]);
+    fixture.session.prompt("And now?").await.unwrap();
+    assert_eq!(fixture.model.said(1), ["user: How is it?", "assistant: Hm.", "user: And now?"]);
     assert!(fixture.session.messages().iter().any(|message| message.role() == "weather"));
+    assert_eq!(warnings.load(Ordering::SeqCst), 1);
 }
 
 #[tokio::test]

@@ -11,8 +11,8 @@ use pi_ai::{CancellationToken, faux::FauxReply};
 use pi_coding_agent::{
     agent_session::{AgentSessionError, CustomMessage, Delivery, MessageTiming, UserMessageTiming},
     extensions::{
-        Command, Completion, ExecOptions, ExtensionApi, ExtensionUi, Flag, FlagValue, Shortcut, UiAnswer, UiQuestion,
-        UiUpdate, event, named,
+        Command, Completion, ExecOptions, ExtensionApi, ExtensionUi, Flag, FlagValue, Mode, Shortcut, UiAnswer,
+        UiQuestion, UiUpdate, event, named,
     },
     session::EntryBody,
 };
@@ -234,6 +234,10 @@ impl ExtensionUi for Answers {
                 std::future::pending().await
             }
         }
+    }
+
+    fn mode(&self) -> Mode {
+        Mode::Tui
     }
 
     fn show(&self, update: UiUpdate) {

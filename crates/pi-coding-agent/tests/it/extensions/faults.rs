@@ -133,7 +133,7 @@ async fn a_tool_that_ignores_the_abort_does_not_hold_the_session() {
     })
     .await;
     let run = fixture.session.prompt("go");
-    started.notified().await;
+    tokio::time::timeout(Duration::from_secs(10), started.notified()).await.expect("it begins");
     fixture.session.abort();
     let ended = tokio::time::timeout(Duration::from_secs(10), run).await;
     let reply = ended.expect("the session does not wait for the tool").unwrap();
@@ -156,7 +156,7 @@ async fn a_handler_that_ignores_the_abort_is_dropped_and_named() {
     )
     .await;
     let run = fixture.session.prompt("go");
-    started.notified().await;
+    tokio::time::timeout(Duration::from_secs(10), started.notified()).await.expect("it begins");
     fixture.session.abort();
     assert!(tokio::time::timeout(Duration::from_secs(60), run).await.is_ok());
     assert!(fixture.failures()[0].starts_with("sleeper, message_end: "), "{:?}", fixture.failures());

@@ -104,6 +104,25 @@ async fn a_reload_loads_extensions_again_and_takes_their_tools_over() {
 }
 
 #[tokio::test]
+async fn a_tool_that_is_not_brought_again_is_gone_and_what_it_replaced_is_back() {
+    let loads = Arc::new(Mutex::new(0));
+    let fixture = Fixture::with([], |options| {
+        options.tool(tool("deploy")).extension(named("fickle", move |pi: &mut ExtensionApi| {
+            let mut loads = loads.lock().unwrap();
+            if *loads == 0 {
+                pi.register_tool(tool("deploy")).register_tool(tool("extra"));
+            }
+            *loads += 1;
+        }))
+    })
+    .await;
+    assert_eq!(fixture.session.active_tools(), ["deploy", "extra"]);
+    fixture.session.reload().await;
+    assert_eq!(fixture.session.active_tools(), ["deploy"]);
+    assert!(!fixture.session.known_tools().contains(&"extra".to_owned()));
+}
+
+#[tokio::test]
 async fn extensions_are_asked_before_another_session_takes_the_place() {
     let log = Log::default();
     let allowed = Arc::new(Mutex::new(false));
