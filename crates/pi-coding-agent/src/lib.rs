@@ -24,3 +24,8 @@ pub mod workspace;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/sdk.md")]
 pub struct SdkPage;
+
+/// The code of the page on extensions compiles, and its first example runs.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/extensions.md")]
+pub struct ExtensionsPage;
