@@ -3,7 +3,7 @@
 
 use std::{
     collections::HashMap,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
 };
 
@@ -155,8 +155,8 @@ impl Source {
     }
 }
 
-async fn read_token(file: &PathBuf) -> Result<String, ProviderError> {
-    let path = file.clone();
+async fn read_token(file: &Path) -> Result<String, ProviderError> {
+    let path = file.to_owned();
     let read = tokio::task::spawn_blocking(move || std::fs::read_to_string(path)).await;
     let told = |error: &dyn std::fmt::Display| unusable(format!("{} cannot be read: {error}.", file.display()));
     Ok(read.map_err(|error| told(&error))?.map_err(|error| told(&error))?.trim().to_owned())
