@@ -81,6 +81,7 @@ pub(crate) struct Tree {
     /// Entries up to here have their parents.
     resolved: usize,
     has_conversation: bool,
+    has_repeated_ids: bool,
 }
 
 impl Tree {
@@ -100,9 +101,14 @@ impl Tree {
                 None => kind = EntryKind::Unreadable,
             }
         }
-        let named_parent = head.parent.map(|parent| match self.by_id.get_key_value(&*parent) {
-            Some((known, _)) => known.clone(),
-            None => EntryId::from(&*parent),
+        // An entry nearly always follows the one before it, so that there is nothing to look up.
+        let before = self.nodes.last().map(|node| &node.id);
+        let named_parent = head.parent.map(|parent| match before.filter(|before| **before == *parent) {
+            Some(before) => before.clone(),
+            None => match self.by_id.get_key_value(&*parent) {
+                Some((known, _)) => known.clone(),
+                None => EntryId::from(&*parent),
+            },
         });
         self.insert(Node { id, kind, timestamp, place, line: number, named_parent, parent: None })
     }
@@ -139,10 +145,12 @@ impl Tree {
         self.has_conversation |= node.kind.begins_conversation();
         if node.kind == EntryKind::Unreadable {
             // A damaged copy does not hide the entry itself.
-            self.by_id.entry(node.id.clone()).or_insert(index);
+            let counts = *self.by_id.entry(node.id.clone()).or_insert(index);
+            self.has_repeated_ids |= counts != index;
         } else if self.by_id.insert(node.id.clone(), index).is_some() {
             // The last of several entries with one id counts, also as the parent of those that were read before.
             self.resolved = 0;
+            self.has_repeated_ids = true;
         }
         self.nodes.push(node);
         index
@@ -177,7 +185,11 @@ impl Tree {
             if at < from && node.parent.is_some() {
                 continue;
             }
-            let parent = self.by_id.get(named).copied();
+            let before = at.checked_sub(1).filter(|before| self.nodes[*before].id == *named);
+            let parent = match before.filter(|_| !self.has_repeated_ids) {
+                Some(before) => u32::try_from(before).ok().map(EntryIndex),
+                None => self.by_id.get(named).copied(),
+            };
             match parent {
                 Some(parent) => may_cycle |= parent.as_usize() >= at,
                 None => orphans.push(at),
