@@ -33,7 +33,9 @@ pub(crate) fn run(size: Size) -> Result<Vec<Finding>, Error> {
 fn runner(runtime: &Runtime, handlers: usize) -> ExtensionRunner {
     let counting = named("counting", move |pi: &mut ExtensionApi| {
         for _ in 0..handlers {
-            pi.on(event::AgentStart, async |event, _ctx| drop(black_box(event)));
+            pi.on(event::AgentStart, async |event, _ctx| {
+                black_box(event);
+            });
         }
     });
     let extensions: Vec<Arc<dyn Extension>> = vec![Arc::new(counting)];
