@@ -36,7 +36,7 @@ impl Environment {
 
     /// The value of a variable; `None` when it is unset or empty.
     pub fn get(&self, name: &str) -> Option<String> {
-        (self.0)(name).filter(|value| !value.is_empty())
+        (self.0)(name).filter(|value| !value.trim().is_empty())
     }
 
     /// This environment with some variables on top. Empty values do not hide those below.

@@ -181,13 +181,14 @@ impl Models {
     /// Reads `models.json` again. It is a small file; do not call this within a hot loop.
     pub fn reload(&self) {
         let file = self.shared.models_file.as_deref().map(ModelsFile::load).transpose();
+        let speaks = |api: &str| self.speaker(&api.into()).is_ok();
         self.update(|state| {
             let mut problems = Vec::new();
             let file = file.unwrap_or_else(|error| {
                 problems.push(error);
                 None
             });
-            state.providers = Arc::new(compose(file.flatten(), &state.registered, &mut problems));
+            state.providers = Arc::new(compose(file.flatten(), &state.registered, &speaks, &mut problems));
             state.problems = Arc::new(problems);
         });
     }
@@ -324,6 +325,11 @@ impl Models {
         }
     }
 
+    /// The providers whose configuration names a key, whether or not there is a value for it.
+    pub fn providers_with_named_keys(&self) -> Vec<Arc<Provider>> {
+        self.state(|state| state.providers.values().filter(|provider| provider.auth.key.is_some()).cloned().collect())
+    }
+
     /// The providers that can be used: they have a key, or need none.
     async fn usable_providers(&self) -> Result<HashSet<ProviderId>, CredentialError> {
         let stored = self.shared.credentials.providers().await?;
@@ -382,6 +388,7 @@ impl fmt::Debug for Models {
 fn compose(
     file: Option<ModelsFile>,
     registered: &IndexMap<ProviderId, Provider>,
+    speaks: &dyn Fn(&str) -> bool,
     problems: &mut Vec<ConfigError>,
 ) -> IndexMap<ProviderId, Arc<Provider>> {
     let built_in = catalog::providers().iter().map(Provider::built_in);
@@ -389,6 +396,16 @@ fn compose(
         built_in.chain(registered.values().cloned()).map(|provider| (provider.id().clone(), provider)).collect();
     if let Some(file) = file {
         for (id, entry) in &file.providers {
+            if let Some((at, api)) = entry.apis().find(|(_, api)| !speaks(api)) {
+                let problem = Problem {
+                    line: entry.line,
+                    at: format!("providers.{id}.{at}"),
+                    expected: "the name of an API that this program speaks, such as openai-completions".into(),
+                    found: format!("`{api}`"),
+                };
+                problems.push(ConfigError::Incomplete { path: file.path.clone(), problem });
+                continue;
+            }
             match Provider::configured(providers.get(id.as_str()), id, entry, &file) {
                 Ok(provider) => {
                     providers.insert(id.as_str().into(), provider);

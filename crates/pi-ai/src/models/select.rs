@@ -65,7 +65,7 @@ pub enum SelectError {
         text: String,
     },
     /// Several providers have it.
-    #[error("`{text}` is a model of several providers ({}); {hint}. Name one as provider/model.", candidates.join(", "))]
+    #[error("`{text}` is a model of several providers ({}); {hint}; name one as provider/model", candidates.join(", "))]
     Ambiguous {
         /// What was asked for.
         text: String,

@@ -7,7 +7,7 @@ use std::{
 };
 
 use futures::{FutureExt, future::BoxFuture};
-use pi_agent_core::{AsyncHook, ListenerContext};
+use pi_agent_core::{AgentEvent, AsyncHook, ListenerContext};
 
 use super::event::SessionEvent;
 
@@ -24,7 +24,22 @@ pub(super) struct Listeners {
 struct List {
     next: u64,
     /// Copied when it changes, so that telling costs no copy.
-    listeners: Arc<Vec<(u64, Listener)>>,
+    listeners: Arc<Vec<Subscribed>>,
+}
+
+#[derive(Clone)]
+struct Subscribed {
+    number: u64,
+    interest: Interest,
+    listener: Listener,
+}
+
+/// What a listener wants to be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Interest {
+    Everything,
+    /// Everything but the growth of an answer.
+    Steps,
 }
 
 /// A listener's place in a session; dropping it ends the subscription.
@@ -45,7 +60,7 @@ impl Drop for Subscription {
     fn drop(&mut self) {
         if let Some(list) = self.list.upgrade() {
             let mut list = lock(&list);
-            Arc::make_mut(&mut list.listeners).retain(|(number, _)| *number != self.number);
+            Arc::make_mut(&mut list.listeners).retain(|other| other.number != self.number);
         }
     }
 }
@@ -57,12 +72,16 @@ impl fmt::Debug for Subscription {
 }
 
 impl Listeners {
-    pub(super) fn subscribe(&self, listener: impl AsyncHook<SessionEvent, ListenerContext, ()>) -> Subscription {
+    pub(super) fn subscribe(
+        &self,
+        interest: Interest,
+        listener: impl AsyncHook<SessionEvent, ListenerContext, ()>,
+    ) -> Subscription {
         let mut list = lock(&self.list);
         let number = list.next;
         list.next += 1;
         let listener: Listener = Arc::new(move |event, context| listener.run(event, context));
-        Arc::make_mut(&mut list.listeners).push((number, listener));
+        Arc::make_mut(&mut list.listeners).push(Subscribed { number, interest, listener });
         Subscription { list: Arc::downgrade(&self.list), number }
     }
 
@@ -76,13 +95,17 @@ impl Listeners {
     /// Tells everybody. A listener that panics is dropped and reported, and the others are told all the same.
     pub(super) async fn tell(&self, event: SessionEvent, context: &ListenerContext) {
         let listeners = lock(&self.list).listeners.clone();
-        for (number, listener) in listeners.iter() {
+        let is_growth = matches!(event, SessionEvent::Agent(AgentEvent::MessageUpdate { .. }));
+        for Subscribed { number, interest, listener } in listeners.iter() {
+            if is_growth && *interest == Interest::Steps {
+                continue;
+            }
             let (event, context) = (event.clone(), context.clone());
             // The call builds the future inside the guarded block, because that may panic too.
             let told = AssertUnwindSafe(async move { listener(event, context).await }).catch_unwind().await;
             if told.is_err() {
                 tracing::error!("a listener of the session panicked and is no longer told");
-                Arc::make_mut(&mut lock(&self.list).listeners).retain(|(other, _)| other != number);
+                Arc::make_mut(&mut lock(&self.list).listeners).retain(|other| other.number != *number);
             }
         }
     }

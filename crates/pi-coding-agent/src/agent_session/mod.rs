@@ -37,7 +37,7 @@ use std::{
 };
 
 use pi_agent_core::{Agent, AsyncHook};
-use pi_ai::{CancellationToken, Clock, Message, MessageIdentity, StreamFn, models::Models};
+use pi_ai::{AssistantMessage, CancellationToken, Clock, Message, MessageIdentity, StreamFn, models::Models};
 use tokio::sync::watch;
 use tokio_util::sync::DropGuard;
 
@@ -47,6 +47,7 @@ pub use cycle::{Direction, ScopedModel};
 pub use error::AgentSessionError;
 pub use event::{CompactionOutcome, RetryOutcome, SessionEvent, Settled, SummarySource, WillRetry};
 pub use extensions::{MessageTiming, UserMessageTiming};
+use listeners::Interest;
 pub use listeners::Subscription;
 pub use navigate::{LeaveBehind, Navigated};
 pub use pi_agent_core::ListenerContext;
@@ -220,7 +221,13 @@ impl AgentSession {
 
     /// Is told what happens, in order, and awaited before the session goes on.
     pub fn subscribe(&self, listener: impl AsyncHook<SessionEvent, ListenerContext, ()>) -> Subscription {
-        self.inner.listeners.subscribe(listener)
+        self.inner.listeners.subscribe(Interest::Everything, listener)
+    }
+
+    /// Like [`subscribe`](Self::subscribe), but is not told of each word: answers are seen when they are whole. Costs
+    /// nothing while an answer is streamed.
+    pub fn subscribe_to_steps(&self, listener: impl AsyncHook<SessionEvent, ListenerContext, ()>) -> Subscription {
+        self.inner.listeners.subscribe(Interest::Steps, listener)
     }
 
     /// The session on disk.
@@ -246,6 +253,12 @@ impl AgentSession {
     /// The last message of the conversation, when it is one of the model's.
     pub fn last_message(&self) -> Option<Message> {
         self.inner.manager.with(|session| session.projection().messages().last()?.as_llm().cloned())
+    }
+
+    /// The last answer that came to the prompt that is being answered or was answered last, also when it was left out
+    /// of the conversation or could not be stored.
+    pub fn last_answer(&self) -> Option<Arc<AssistantMessage>> {
+        self.inner.state().run.received.clone()
     }
 
     /// What the session is doing.

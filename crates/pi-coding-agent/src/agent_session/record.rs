@@ -25,6 +25,8 @@ pub(super) struct RunRecord {
     pub(super) attempts: Attempts,
     /// Whether a request that was too large was recovered from.
     pub(super) recovery: RecoveryAttempt,
+    /// The last answer, whatever became of it.
+    pub(super) received: Option<Arc<AssistantMessage>>,
     /// Why the session could not be written; ends the run.
     pub(super) failure: Option<SessionError>,
     /// What the prompt is made of for this run, when an extension changed it.
@@ -120,6 +122,9 @@ impl Inner {
     /// Appends a message. When that fails, the run is aborted and the prompt ends with the reason: nothing that was
     /// not stored may be taken for said.
     async fn store(&self, message: SessionMessage) {
+        if let Some(Message::Assistant(answer)) = message.as_llm() {
+            self.state().run.received = Some(answer.clone());
+        }
         if self.state().run.failure.is_some() {
             return;
         }

@@ -93,10 +93,30 @@ pub(super) async fn choose_model(
     if let (Some(provider), Some(model)) = (&settings.default_provider, &settings.default_model) {
         return named(models, "The setting defaultModel", provider, model, level).await;
     }
-    match models.default_model().await? {
-        Some(model) => Ok(Answerer::Model { model, level }),
+    if let Some(provider) = &settings.default_provider {
+        return usual(models, "The setting defaultProvider", provider, level).await;
+    }
+    if let Some(model) = models.default_model().await? {
+        return Ok(Answerer::Model { model, level });
+    }
+    // A key that is named and has no value was meant to be there: better to say so than to answer with the guide.
+    match models.providers_with_named_keys().first() {
+        Some(provider) => usual(models, "models.json", provider.id(), level).await,
         None => Ok(Answerer::Guide),
     }
+}
+
+/// The usual model of a provider that somebody named.
+async fn usual(
+    models: &Models,
+    by: &'static str,
+    provider: &str,
+    level: Option<ThinkingLevel>,
+) -> Result<Answerer, ModelChoiceError> {
+    let known = models.provider(provider);
+    let model = known.as_ref().and_then(|known| Some(known.default_model()?.to_owned()));
+    let model = model.or_else(|| Some(known.as_ref()?.models().next()?.id.to_string()));
+    named(models, by, provider, &model.unwrap_or_default(), level).await
 }
 
 async fn named(

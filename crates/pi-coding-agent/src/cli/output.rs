@@ -1,7 +1,7 @@
 //! Standard output that may be closed at any time.
 
 use std::{
-    io::{self, Write},
+    io::{self, IsTerminal, Write},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -9,6 +9,8 @@ use std::{
 };
 
 use pi_ai::CancellationToken;
+
+use super::screen::for_screen;
 
 /// Standard output. When the reader goes away, writing stops quietly and [`closed`](Self::closed) is cancelled, so
 /// that the work behind it can stop too.
@@ -54,13 +56,26 @@ impl Output {
         }
     }
 
+    /// Writes text of models and files. A terminal gets nothing that it would obey.
+    pub(super) fn text(&self, text: &str) {
+        match io::stdout().is_terminal() {
+            true => self.write(&for_screen(text)),
+            false => self.write(text),
+        }
+    }
+
     /// Writes a line.
     pub(super) fn line(&self, line: &str) {
         self.write(&format!("{line}\n"));
     }
 }
 
-/// Writes a line to standard error. Nobody can be told when that fails.
+/// Writes a line to standard error, with nothing in it that a terminal would obey: it may quote models, servers and
+/// files. Nobody can be told when that fails.
 pub(super) fn say(line: &str) {
-    let _ = writeln!(io::stderr().lock(), "{line}");
+    let mut stderr = io::stderr().lock();
+    let _ = match stderr.is_terminal() {
+        true => writeln!(stderr, "{}", for_screen(line)),
+        false => writeln!(stderr, "{line}"),
+    };
 }

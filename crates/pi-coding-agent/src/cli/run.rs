@@ -5,6 +5,8 @@ use std::{
     process::ExitCode,
 };
 
+use pi_ai::Message;
+
 use super::{
     arguments::{Arguments, OutputMode, ToolDefaults},
     help,
@@ -58,11 +60,11 @@ fn start(words: impl IntoIterator<Item = String>) -> Result<u8, Failure> {
     let output = Output::stdout();
     if arguments.help {
         output.write(&help::text());
-        return Ok(0);
+        return Ok(u8::from(output.failed()));
     }
     if arguments.version {
         output.write(&version(&arguments));
-        return Ok(0);
+        return Ok(u8::from(output.failed()));
     }
     // No extension can register a flag yet, so that every unknown one is a mistake.
     arguments.refuse_unknown(|_| false)?;
@@ -95,12 +97,12 @@ async fn run(arguments: Arguments, host: Host, output: Output) -> Result<u8, Fai
         return Ok(USAGE);
     }
     let locations = host.locations();
-    let mut notices = Vec::new();
+    let mut notices = Notices::default();
     let mut settings = resources::settings_for(&arguments, &locations, &mut notices);
     let models = sdk::models_of(&host);
     notices.extend(models.problems().iter().map(|problem| format!("Warning: {problem}")));
     if let Some(search) = &arguments.list_models {
-        say_all(&notices);
+        notices.say();
         let available = models.available().await?;
         output.write(&list_models::table(available.iter().map(AsRef::as_ref), search));
         return Ok(u8::from(output.failed()));
@@ -156,7 +158,7 @@ async fn run(arguments: Arguments, host: Host, output: Output) -> Result<u8, Fai
     if let Some(name) = &arguments.name {
         session.set_name(name).await?;
     }
-    say_all(&notices);
+    notices.say();
     answer(session, mode, prompts, &output).await
 }
 
@@ -180,9 +182,17 @@ async fn answer(
             }
         });
         printer.detach();
+    } else {
+        let retries = session.subscribe_to_steps(async move |event: SessionEvent, _context: ListenerContext| {
+            if let SessionEvent::AutoRetryStart { attempt, max_attempts, delay, error_message } = event {
+                let seconds = delay.as_secs_f64();
+                let why = error_message.trim_end_matches('.');
+                say(&format!("{why}. Trying again in {seconds:.0} s ({attempt} of {max_attempts})."));
+            }
+        });
+        retries.detach();
     }
-    let mut ended = None;
-    let mut failure = None;
+    let (mut ended, mut failure, mut received) = (None, None, None);
     for prompt in prompts {
         let mut run = std::pin::pin!(session.prompt(prompt));
         let result = tokio::select! {
@@ -198,32 +208,44 @@ async fn answer(
             }
         };
         match result {
-            Ok(reply) => reply.advice.iter().for_each(|advice| say(advice)),
-            Err(error) => failure = Some(error),
+            Ok(reply) => {
+                reply.advice.iter().for_each(|advice| say(advice));
+                received = reply.message;
+            }
+            Err(error) => {
+                received = session.last_answer();
+                failure = Some(error);
+            }
         }
         if ended.is_some() || failure.is_some() || output.closed().is_cancelled() {
             break;
         }
     }
-    let last = session.last_message();
-    session.dispose().await?;
-    if let Some(Ended(code)) = ended {
-        return Ok(code);
-    }
-    if let Some(error) = failure {
-        return Err(error.into());
-    }
+    // The answer that came counts, also when it was left out of the conversation or could not be stored.
+    let last = received.map(Message::Assistant).or_else(|| session.last_message());
     let code = match mode {
         Mode::Json => 0,
         Mode::Print | Mode::Interactive => {
             let printed = print::printed(last.as_ref());
-            output.write(&printed.stdout);
-            if let Some(text) = &printed.stderr {
+            output.text(&printed.stdout);
+            if let (Some(text), None) = (&printed.stderr, &ended) {
                 say(text);
             }
             printed.exit.code()
         }
     };
+    let file = session.session_manager().path();
+    session.dispose().await?;
+    if let Some(Ended(code)) = ended {
+        match file {
+            Some(_) => say("Interrupted. `pi --continue` goes on from here."),
+            None => say("Interrupted."),
+        }
+        return Ok(code);
+    }
+    if let Some(error) = failure {
+        return Err(error.into());
+    }
     match (output.failed(), output.closed().is_cancelled()) {
         (true, _) => Ok(1),
         (false, true) => Ok(OUTPUT_CLOSED),
@@ -292,8 +314,35 @@ const FEATURES: &[(&str, bool)] = &[
     ("vertex", cfg!(feature = "vertex")),
 ];
 
-fn say_all(notices: &[String]) {
-    notices.iter().for_each(|notice| say(notice));
+/// What a person should know before the answer. It is said when the answer begins, and when it cannot begin, too: often
+/// it tells why.
+#[derive(Debug, Default)]
+struct Notices(Vec<String>);
+
+impl Notices {
+    fn say(&mut self) {
+        self.0.drain(..).for_each(|notice| say(&notice));
+    }
+}
+
+impl Drop for Notices {
+    fn drop(&mut self) {
+        self.say();
+    }
+}
+
+impl std::ops::Deref for Notices {
+    type Target = Vec<String>;
+
+    fn deref(&self) -> &Vec<String> {
+        &self.0
+    }
+}
+
+impl std::ops::DerefMut for Notices {
+    fn deref_mut(&mut self) -> &mut Vec<String> {
+        &mut self.0
+    }
 }
 
 /// An error with everything below it that adds something.

@@ -170,6 +170,15 @@ impl ProviderEntry {
         overrides.filter_map(|(id, fields)| Some((id.as_str(), fields.as_object()?)))
     }
 
+    /// The APIs that it names, each with its place in the entry.
+    pub(super) fn apis(&self) -> impl Iterator<Item = (String, &str)> {
+        let own = self.fields.get("api").and_then(Value::as_str).map(|api| ("api".to_owned(), api));
+        let models = self.fields.get("models").and_then(Value::as_array).into_iter().flatten().enumerate();
+        own.into_iter().chain(
+            models.filter_map(|(index, model)| Some((format!("models[{index}].api"), model.get("api")?.as_str()?))),
+        )
+    }
+
     /// Whether it says anything that has an effect.
     pub(super) fn has_effect(&self) -> bool {
         ["baseUrl", "headers", "compat", "modelOverrides", "models", "apiKey", "oauth", "authHeader"]

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use fake_llm::{Answer, Reply, Script, Server, Wire};
+use fake_llm::{Answer, Reply, Script, Server, Stop, Wire};
 use serde_json::json;
 
 use super::program::{Place, Ran};
@@ -66,6 +66,79 @@ fn a_stream_that_breaks_off_keeps_its_text_and_fails() {
     let lines = place.session_lines();
     let stored = lines.iter().rev().find(|line| line["message"]["role"] == "assistant").unwrap();
     assert_eq!(stored["message"]["stopReason"], "error");
+}
+
+#[test]
+fn an_answer_that_was_cut_off_is_printed_and_fails_the_command() {
+    let server = Server::start(
+        Script::new(Wire::OpenAiCompletions).otherwise(Answer::new().text("half an ans").stop(Stop::Length)),
+    );
+    let place = Place::with_server(&server, Wire::OpenAiCompletions);
+    let ran = place.run(&["-p", "--model", "local/m", "hi"]);
+    says(&ran, 1, &["cut off"]);
+    assert_eq!(ran.stdout, "half an ans\n", "{ran:?}");
+}
+
+#[test]
+fn a_request_that_is_too_large_keeps_the_providers_words_and_fails_the_command() {
+    let reply = Reply::error(413, "the request is too big");
+    let server = Server::start(Script::new(Wire::OpenAiCompletions).otherwise(reply));
+    let place = Place::with_server(&server, Wire::OpenAiCompletions);
+    says(&place.run(&["-p", "--model", "local/m", "hi"]), 1, &["the request is too big"]);
+}
+
+#[test]
+fn each_attempt_to_ask_again_is_announced() {
+    let script =
+        Script::new(Wire::OpenAiCompletions).reply(Reply::error(503, "come back later")).otherwise("here I am");
+    let server = Server::start(script);
+    let place = Place::with_server(&server, Wire::OpenAiCompletions);
+    place.agent_file("settings.json", r#"{"retry": {"baseDelayMs": 1}}"#);
+    let ran = place.run(&["-p", "--model", "local/m", "hi"]);
+    says(&ran, 0, &["come back later", "Trying again", "1 of 3"]);
+    assert_eq!(ran.stdout, "here I am\n");
+}
+
+#[test]
+fn a_key_that_is_named_and_has_no_value_is_missed_instead_of_answered_by_the_guide() {
+    let place = Place::new();
+    place.models(&json!({"providers": {"local": {
+        "baseUrl": "https://models.example/v1", "api": "openai-completions", "apiKey": "$MY_MISSING_KEY",
+        "models": [{"id": "m"}],
+    }}}));
+    says(&place.run(&["-p", "hi"]), 1, &["MY_MISSING_KEY"]);
+
+    let place = Place::new();
+    place.agent_file("settings.json", r#"{"defaultProvider": "groq"}"#);
+    says(&place.run(&["-p", "hi"]), 1, &["GROQ_API_KEY"]);
+    let ran = Place::new().variable("GROQ_API_KEY", "  ").run(&["-p", "What can you do?"]);
+    says(&ran, 0, &["offline"]);
+}
+
+#[test]
+fn a_models_file_with_an_unknown_api_is_reported_and_the_rest_goes_on() {
+    let place = Place::new();
+    place.models(&json!({"providers": {"odd": {
+        "baseUrl": "http://127.0.0.1:9/v1", "api": "no-such-api", "apiKey": "k", "models": [{"id": "m"}],
+    }}}));
+    says(&place.run(&["-p", "What can you do?"]), 0, &["models.json", "line 1", "providers.odd.api", "`no-such-api`"]);
+}
+
+#[test]
+fn a_mistake_in_a_file_is_told_before_what_it_leads_to() {
+    let place = Place::new();
+    place.agent_file("models.json", "{\n  \"providers\": {\n    \"local\": 7\n  }\n}\n");
+    says(&place.run(&["-p", "--model", "local/zzz", "hi"]), 1, &["models.json", "line 3", "local/zzz"]);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn help_that_cannot_be_written_fails_the_command() {
+    for word in ["--help", "--version"] {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let child = Place::new().command(&[word]).stdout(full).spawn().unwrap();
+        says(&super::program::wait(child), 1, &["standard output"]);
+    }
 }
 
 #[test]
