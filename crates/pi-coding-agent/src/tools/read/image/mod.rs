@@ -225,4 +225,30 @@ mod tests {
             assert!(read.text.contains("omitted"), "{}", read.text);
         }
     }
+
+    /// A PNG of hardly any bytes that claims this size.
+    fn claiming_png(width: u32, height: u32) -> Vec<u8> {
+        fn chunk(name: &[u8; 4], data: &[u8]) -> Vec<u8> {
+            let body = [name.as_slice(), data].concat();
+            let checksum = body.iter().fold(u32::MAX, |sum, byte| {
+                (0..8).fold(sum ^ u32::from(*byte), |sum, _| (sum >> 1) ^ (0xedb8_8320 & (sum & 1).wrapping_neg()))
+            });
+            [(data.len() as u32).to_be_bytes().as_slice(), &body, &(!checksum).to_be_bytes()].concat()
+        }
+        let header = [width.to_be_bytes().as_slice(), &height.to_be_bytes(), &[8, 2, 0, 0, 0]].concat();
+        [b"\x89PNG\r\n\x1a\n".to_vec(), chunk(b"IHDR", &header), chunk(b"IDAT", &[0; 20]), chunk(b"IEND", &[])].concat()
+    }
+
+    #[tokio::test]
+    async fn an_image_that_claims_to_be_huge_is_left_out_before_memory_is_asked_for() {
+        let gif =
+            [b"GIF89a\xff\xff\xff\xff\0\0\0,\0\0\0\0\xff\xff\xff\xff\0\x02\x02L\x01\0;".as_slice(), &[0; 60]].concat();
+        let png = claiming_png(100_000, 100_000);
+        assert!(png.len() < 100);
+        for (bytes, image, size) in [(png, ImageType::Png, "100000x100000"), (gif, ImageType::Gif, "65535x65535")] {
+            let read = prepare(bytes, image, &ImageOptions::Default).await;
+            assert_eq!(read.image, None);
+            assert!(read.text.contains(&format!("[Image omitted: it claims to be {size} pixels")), "{}", read.text);
+        }
+    }
 }

@@ -9,6 +9,10 @@ use image::{DynamicImage, ImageDecoder as _, ImageFormat, ImageReader};
 use super::{ImageLimits, Prepared, base64_length};
 use crate::tools::read::encoding::ImageType;
 
+/// Most bytes that an image may take up when it is decoded. Only the first bytes of a file say how large it is, so a
+/// tiny file can claim what no memory holds; photographs of 100 megapixels are well within.
+const LARGEST_DECODED: u64 = 512 * 1024 * 1024;
+
 /// Qualities tried after the one that was asked for, when the image is still too large.
 const LOWER_QUALITIES: [u8; 4] = [85, 70, 55, 40];
 
@@ -108,10 +112,22 @@ fn shrink(decoded: &DynamicImage, original: Size, limits: &ImageLimits) -> Resul
     }
 }
 
-/// The image, turned as its camera says. A canvas too large for memory is refused by the decoder's own limits.
+/// The image, turned as its camera says. One that would be too large for memory is refused before it is decoded.
 fn decode(bytes: &[u8], image: ImageType) -> Result<DynamicImage, String> {
     let failed = |error: image::ImageError| format!("it could not be decoded ({error})");
-    let mut decoder = ImageReader::with_format(Cursor::new(bytes), format_of(image)).into_decoder().map_err(failed)?;
+    let mut limits = image::Limits::default();
+    limits.max_alloc = Some(LARGEST_DECODED);
+    let mut reader = ImageReader::with_format(Cursor::new(bytes), format_of(image));
+    reader.limits(limits);
+    let mut decoder = reader.into_decoder().map_err(failed)?;
+    let (width, height) = decoder.dimensions();
+    // The decoder's own limits do not count the buffer that the pixels are put into.
+    if decoder.total_bytes() > LARGEST_DECODED {
+        return Err(format!(
+            "it claims to be {width}x{height} pixels, which take up more than {}MB when decoded",
+            LARGEST_DECODED / (1024 * 1024)
+        ));
+    }
     let orientation = decoder.orientation().map_err(failed)?;
     let mut decoded = DynamicImage::from_decoder(decoder).map_err(failed)?;
     decoded.apply_orientation(orientation);
