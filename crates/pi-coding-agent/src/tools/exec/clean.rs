@@ -1,6 +1,6 @@
 //! What a command writes, as text: decoded, and without what only a terminal understands.
 
-/// Most bytes of one control string (a window title, an image) that are waited for; then it was none.
+/// Most bytes of one control string (a window title, an image) that are held back; then it was none.
 const LONGEST_STRING: usize = 1024 * 1024;
 /// Most bytes of one control sequence.
 const LONGEST_SEQUENCE: usize = 256;
@@ -8,12 +8,15 @@ const LONGEST_SEQUENCE: usize = 256;
 /// Turns the bytes of a command's output into text, piece by piece; where the pieces were cut does not matter.
 ///
 /// Bytes that are not UTF-8 become U+FFFD. Escape sequences (CSI, OSC, DCS and the like, also in their 8-bit
-/// forms) vanish, and so do control characters other than tab and line feed.
+/// forms) vanish, and so do control characters other than tab and line feed. A string that has not ended at the end of
+/// its line was none: what stands in it is text.
 #[derive(Debug, Default)]
 pub(crate) struct TextCleaner {
     state: State,
     /// The beginning of a character that the next piece continues.
     incomplete: Vec<u8>,
+    /// What stands in a control string that has not ended yet, as the text that it is if it never does.
+    held: String,
     saw_nul: bool,
 }
 
@@ -26,21 +29,13 @@ enum State {
     /// In a CSI sequence or behind an escape's intermediate byte.
     Sequence { kind: Sequence, length: usize },
     /// In a string that ends with ST, or with BEL.
-    String { kind: ControlString, length: usize, escape: bool },
+    String { length: usize, escape: bool },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sequence {
     Csi,
     Escape,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ControlString {
-    /// Operating system command: one line by its nature, so a line feed ends it.
-    Osc,
-    /// Device control, privacy message and the like: may hold lines (an image).
-    Other,
 }
 
 impl TextCleaner {
@@ -70,6 +65,8 @@ impl TextCleaner {
         if !std::mem::take(&mut self.incomplete).is_empty() {
             self.push_character(char::REPLACEMENT_CHARACTER, text);
         }
+        text.push_str(&std::mem::take(&mut self.held));
+        self.state = State::Text;
     }
 
     /// Whether there was a NUL byte: what was written is not text.
@@ -111,7 +108,7 @@ impl TextCleaner {
             State::Text => self.in_text(character, text),
             State::Escape => self.behind_escape(character, text),
             State::Sequence { kind, length } => self.in_sequence(kind, length, character, text),
-            State::String { kind, length, escape } => self.in_string(kind, length, escape, character, text),
+            State::String { length, escape } => self.in_string(length, escape, character, text),
         }
     }
 
@@ -120,11 +117,8 @@ impl TextCleaner {
             '\t' | '\n' => text.push(character),
             '\u{1b}' => self.state = State::Escape,
             '\u{9b}' => self.state = Self::sequence(Sequence::Csi),
-            '\u{9d}' => self.state = Self::string(ControlString::Osc),
-            '\u{90}' | '\u{98}' | '\u{9e}' | '\u{9f}' => self.state = Self::string(ControlString::Other),
-            // Interlinear annotation marks: they hide text.
-            '\u{fff9}'..='\u{fffb}' => {}
-            other if other.is_control() => {}
+            '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}' => self.state = Self::STRING,
+            other if is_hidden(other) => {}
             other => text.push(other),
         }
     }
@@ -132,8 +126,7 @@ impl TextCleaner {
     fn behind_escape(&mut self, character: char, text: &mut String) {
         self.state = match character {
             '[' => Self::sequence(Sequence::Csi),
-            ']' => Self::string(ControlString::Osc),
-            'P' | 'X' | '^' | '_' => Self::string(ControlString::Other),
+            ']' | 'P' | 'X' | '^' | '_' => Self::STRING,
             ' '..='/' => Self::sequence(Sequence::Escape),
             '\u{1b}' => State::Escape,
             // A final byte: the sequence is complete.
@@ -157,22 +150,35 @@ impl TextCleaner {
         }
     }
 
-    fn in_string(&mut self, kind: ControlString, length: usize, escape: bool, character: char, text: &mut String) {
+    fn in_string(&mut self, length: usize, escape: bool, character: char, text: &mut String) {
         match character {
-            '\\' if escape => self.state = State::Text,
-            '\u{7}' | '\u{9c}' | '\u{18}' | '\u{1a}' => self.state = State::Text,
+            '\\' if escape => self.end_string(),
+            '\u{7}' | '\u{9c}' | '\u{18}' | '\u{1a}' => self.end_string(),
             _ if escape => {
-                // An escape that is no terminator begins something new.
+                // An escape that is no terminator begins something new. Doubled, it is passed on within a string.
+                if character == '\u{1b}' {
+                    self.held.clear();
+                }
+                text.push_str(&std::mem::take(&mut self.held));
                 self.state = State::Escape;
                 self.behind_escape(character, text);
             }
-            '\n' if kind == ControlString::Osc => self.as_text(character, text),
-            _ if length >= LONGEST_STRING => self.as_text(character, text),
+            _ if character == '\n' || length >= LONGEST_STRING => {
+                text.push_str(&std::mem::take(&mut self.held));
+                self.as_text(character, text);
+            }
             _ => {
-                self.state =
-                    State::String { kind, length: length + character.len_utf8(), escape: character == '\u{1b}' };
+                if !is_hidden(character) {
+                    self.held.push(character);
+                }
+                self.state = State::String { length: length + character.len_utf8(), escape: character == '\u{1b}' };
             }
         }
+    }
+
+    fn end_string(&mut self) {
+        self.held.clear();
+        self.state = State::Text;
     }
 
     fn as_text(&mut self, character: char, text: &mut String) {
@@ -184,9 +190,12 @@ impl TextCleaner {
         State::Sequence { kind, length: 0 }
     }
 
-    fn string(kind: ControlString) -> State {
-        State::String { kind, length: 0, escape: false }
-    }
+    const STRING: State = State::String { length: 0, escape: false };
+}
+
+/// Control characters but for tab and line feed, and interlinear annotation marks: they hide text.
+fn is_hidden(character: char) -> bool {
+    matches!(character, '\u{fff9}'..='\u{fffb}') || (character.is_control() && !matches!(character, '\t' | '\n'))
 }
 
 fn is_plain(byte: u8) -> bool {
@@ -238,8 +247,20 @@ mod tests {
     }
 
     #[test]
-    fn an_unfinished_title_does_not_swallow_the_next_lines() {
-        assert_eq!(clean(&[b"a\x1b]0;title\nb\n"]), "a\nb\n");
+    fn a_string_that_never_ends_swallows_nothing() {
+        assert_eq!(clean(&[b"a\x1b]0;title\nb\n"]), "a0;title\nb\n");
+        for start in ["\x1bP", "\x1b_", "\x1b^", "\x1bX", "\x1b]", "\u{90}", "\u{98}", "\u{9d}", "\u{9e}", "\u{9f}"] {
+            let output = format!("{start}never\x08 ends\n1\n2\nafter {start}too");
+            assert_eq!(clean(&[output.as_bytes()]), "never ends\n1\n2\nafter too", "{start:?}");
+            let coloured = format!("{start}never \x1b[31mends\x1b[0m\n");
+            assert_eq!(clean(&[coloured.as_bytes()]), "never ends\n", "{start:?}");
+        }
+        // A string passed on to an outer terminal.
+        assert_eq!(clean(&[b"a\x1bPtmux;\x1b\x1b]0;t\x07\x1b\\b"]), "ab");
+    }
+
+    #[test]
+    fn an_unfinished_sequence_does_not_swallow_the_next_lines() {
         assert_eq!(clean(&[b"a\x1b[12\nb\n"]), "a\nb\n");
     }
 
@@ -256,6 +277,7 @@ mod tests {
         fn where_the_output_was_cut_does_not_matter(
             output in proptest::collection::vec(prop_oneof![
                 Just(b"\x1b[1;31m".to_vec()), Just(b"\x1b]0;t\x07".to_vec()), Just(b"\x1bPq\x1b\\".to_vec()),
+                Just(b"\x1b_".to_vec()), Just("\u{90}".as_bytes().to_vec()),
                 Just("漢".as_bytes().to_vec()), Just(b"\n".to_vec()), Just(b"\xff".to_vec()), Just(b"\x1b".to_vec()),
                 Just("é😀".as_bytes().to_vec()), Just(b"plain text".to_vec()), Just(vec![0xe2, 0x80]), Just(b"\r\x08".to_vec()),
             ], 0..20),
