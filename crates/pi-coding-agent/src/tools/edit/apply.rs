@@ -45,8 +45,9 @@ impl Edited {
 /// Applies edits to a file: all of them, or none and the reason.
 ///
 /// Every edit is matched against the original, exactly or else tolerantly, and must occur once. Bytes
-/// outside the matches stay as they are, whether or not they are UTF-8. New line breaks take the form of
-/// the line where the match starts. `path` only names the file in the diff.
+/// outside the matches stay as they are, whether or not they are UTF-8, and so do lines that an edit's old and
+/// new text share. A line that takes another's place takes its line break too; further ones take the form of the line
+/// where the change is. `path` only names the file in the diff.
 ///
 /// # Errors
 ///
@@ -111,18 +112,43 @@ fn splice(original: &[u8], body_start: usize, matches: &[Match]) -> Vec<Piece> {
     pieces.keep(original, 0..body_start);
     let mut kept_from = body_start;
     for found in matches {
-        let start = body_start + offsets.at(found.range.start);
-        pieces.keep(original, kept_from..start);
-        let ending = line_ending_at(body, start - body_start);
-        let new = match ending {
-            "\n" => found.replacement.clone(),
-            other => found.replacement.replace('\n', other),
-        };
-        pieces.add(new.into_bytes());
-        kept_from = body_start + offsets.at(found.range.end);
+        let start = offsets.at(found.range.start);
+        pieces.keep(original, kept_from..body_start + start);
+        let end = offsets.at(found.range.end);
+        pieces.add(with_endings_of(body, start..end, &found.replacement));
+        kept_from = body_start + end;
     }
     pieces.keep(original, kept_from..original.len());
     pieces.list
+}
+
+/// The new text with the line breaks of the lines that it takes the place of, one by one. Those that it has beyond
+/// them are like the line where the range ends, or where it starts when no line break is in it.
+fn with_endings_of(body: &[u8], range: Range<usize>, new: &str) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(new.len());
+    let mut at = range.start;
+    let (mut of_lone_cr, mut beyond) = (None, None);
+    for line in new.split_inclusive('\n') {
+        let Some(line) = line.strip_suffix('\n') else {
+            bytes.extend_from_slice(line.as_bytes());
+            break;
+        };
+        bytes.extend_from_slice(line.as_bytes());
+        let ending = match memchr::memchr2(b'\r', b'\n', &body[at..range.end]).map(|found| at + found) {
+            Some(found) => {
+                let ending = match &body[found..] {
+                    [b'\r', b'\n', ..] => "\r\n",
+                    [b'\r', ..] => *of_lone_cr.get_or_insert_with(|| line_ending_at(body, found)),
+                    _ => "\n",
+                };
+                at = found + if body[found..].starts_with(b"\r\n") { 2 } else { 1 };
+                ending
+            }
+            None => *beyond.get_or_insert_with(|| line_ending_at(body, if at > range.start { range.end } else { at })),
+        };
+        bytes.extend_from_slice(ending.as_bytes());
+    }
+    bytes
 }
 
 /// Maps offsets in the text with LF to offsets in the original, for offsets that only grow.

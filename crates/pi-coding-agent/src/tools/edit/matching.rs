@@ -4,13 +4,14 @@ use std::ops::Range;
 
 use memchr::memmem;
 
-use super::tolerant::{locate, tolerant_view};
+use super::changed_lines::changed_lines;
+use super::tolerant::{SourceMatch, locate, tolerant_view};
 use super::{Edit, EditError, EditPosition, NotFoundHint};
 
 /// Candidate lines that an error names.
 const LINES_NAMED: usize = 10;
 
-/// One edit found in the text whose line breaks are LF, with what takes the place of the range.
+/// A change that an edit makes in the text whose line breaks are LF: what takes the place of a range.
 #[derive(Debug)]
 pub(super) struct Match {
     /// Index into the list of edits.
@@ -21,7 +22,8 @@ pub(super) struct Match {
     pub(super) replacement: String,
 }
 
-/// Finds every edit in `text` (line breaks LF, no byte order mark): all of them or an error, sorted by place.
+/// Finds every edit in `text` (line breaks LF, no byte order mark): all of them or an error. The changes are sorted by
+/// place and leave out the lines that an edit's old and new text share; none are left when nothing changes.
 pub(super) fn find_matches(text: &[u8], edits: &[Edit]) -> Result<Vec<Match>, EditError> {
     let edits: Vec<Edit> = edits.iter().map(Edit::with_lf).collect();
     let position = |index| EditPosition { index, total: edits.len() };
@@ -37,7 +39,7 @@ pub(super) fn find_matches(text: &[u8], edits: &[Edit]) -> Result<Vec<Match>, Ed
     for (index, edit) in edits.iter().enumerate() {
         matches.push(find_one(text, &view, edit, position(index))?);
     }
-    matches.sort_by_key(|found: &Match| found.range.start);
+    matches.sort_by_key(|found: &Found| found.range.start);
     for pair in matches.windows(2) {
         if let [first, second] = pair
             && first.range.end > second.range.start
@@ -45,10 +47,30 @@ pub(super) fn find_matches(text: &[u8], edits: &[Edit]) -> Result<Vec<Match>, Ed
             return Err(EditError::Overlap { first: first.edit, second: second.edit });
         }
     }
-    Ok(matches)
+    Ok(matches.into_iter().flat_map(|found| found.changes(text, &edits)).collect())
 }
 
-fn find_one(text: &[u8], view: &[u8], edit: &Edit, position: EditPosition) -> Result<Match, EditError> {
+/// Where the whole old text of an edit was found.
+struct Found {
+    edit: usize,
+    range: Range<usize>,
+    /// Kept halves of characters that the match covers only in part, in front of the new text and behind it.
+    before: String,
+    after: String,
+}
+
+impl Found {
+    fn changes(self, text: &[u8], edits: &[Edit]) -> Vec<Match> {
+        let edit = &edits[self.edit];
+        let whole = |replacement| Match { edit: self.edit, range: self.range.clone(), replacement };
+        if self.before.is_empty() && self.after.is_empty() {
+            return changed_lines(text, whole(edit.new_text.clone()), &edit.old_text);
+        }
+        vec![whole(format!("{}{}{}", self.before, edit.new_text, self.after))]
+    }
+}
+
+fn find_one(text: &[u8], view: &[u8], edit: &Edit, position: EditPosition) -> Result<Found, EditError> {
     let old_text = edit.old_text.as_bytes();
     let exact = Occurrences::of(old_text, text);
     let old_view = tolerant_view(old_text);
@@ -64,21 +86,22 @@ fn find_one(text: &[u8], view: &[u8], edit: &Edit, position: EditPosition) -> Re
         return Err(EditError::NotUnique { position, occurrences: found.0.count, lines: found.0.lines(found.1) });
     }
     if let Some(start) = exact.first() {
-        return Ok(Match {
+        return Ok(Found {
             edit: position.index,
             range: start..start + edit.old_text.len(),
-            replacement: edit.new_text.clone(),
+            before: String::new(),
+            after: String::new(),
         });
     }
     tolerant
         .and_then(|tolerant| tolerant.first())
         .and_then(|start| locate_tolerant(text, view, edit, start..start + old_view.len()))
-        .map(|(range, replacement)| Match { edit: position.index, range, replacement })
+        .map(|SourceMatch { source, before, after }| Found { edit: position.index, range: source, before, after })
         .ok_or_else(|| EditError::NotFound { position, hint: hint_for(text, edit) })
 }
 
-/// The source range of a match in the view, and the text that replaces it.
-fn locate_tolerant(text: &[u8], view: &[u8], edit: &Edit, view_range: Range<usize>) -> Option<(Range<usize>, String)> {
+/// Where a match in the view lies in the text; `None` when it is none after all.
+fn locate_tolerant(text: &[u8], view: &[u8], edit: &Edit, view_range: Range<usize>) -> Option<SourceMatch> {
     let ends_in_space = edit.old_text.chars().next_back().is_some_and(|last| last != '\n' && last.is_whitespace());
     // Without this, `return ` would be found in `returned`.
     if ends_in_space && view.get(view_range.end).is_some_and(|next| *next != b'\n') {
@@ -88,8 +111,7 @@ fn locate_tolerant(text: &[u8], view: &[u8], edit: &Edit, view_range: Range<usiz
     if ends_in_space {
         found.source.end = line_end(text, found.source.end);
     }
-    let replacement = format!("{}{}{}", found.before, edit.new_text, found.after);
-    Some((found.source, replacement))
+    Some(found)
 }
 
 fn line_end(text: &[u8], from: usize) -> usize {

@@ -1,10 +1,11 @@
 //! The `edit` tool: replacing exact pieces of text in a file.
 //!
 //! [`apply_edits`] is the whole of it without files: bytes and a list of [`Edit`]s in, an [`Edited`] out.
-//! `matching` finds the text, `tolerant` is the view in which look-alikes are equal, `apply` puts the new
-//! text into the file's own bytes, `diff` tells what changed.
+//! `matching` finds the text, `tolerant` is the view in which look-alikes are equal, `changed_lines` leaves alone the
+//! lines that stay, `apply` puts the new text into the file's own bytes, `diff` tells what changed.
 
 mod apply;
+mod changed_lines;
 mod diff;
 mod file;
 mod line_diff;

@@ -111,6 +111,67 @@ fn two_line_breaks_do_not_melt_into_one() {
     assert_eq!(edited.to_bytes(file), b"one\n a\r\n\nb\n");
 }
 
+fn edited(file: &str, old: &str, new: &str) -> String {
+    let edited = apply_edits(file.as_bytes(), &[Replacement::new(old, new)], "f").unwrap();
+    String::from_utf8(edited.to_bytes(file.as_bytes())).unwrap()
+}
+
+#[test]
+fn lines_that_the_old_and_the_new_text_share_keep_their_line_breaks() {
+    let file = "a\r\nb\nc\r\nd";
+    assert_eq!(edited(file, "a\nb\nc", "a\nb\nC"), "a\r\nb\nC\r\nd");
+    assert_eq!(edited(file, "a\nb\nc", "A\nb\nc"), "A\r\nb\nc\r\nd");
+    assert_eq!(edited(file, "a\nb\nc\nd", "A\nb\nC\nd"), "A\r\nb\nC\r\nd");
+    // Changed lines take the line break of the line whose place they take.
+    assert_eq!(edited(file, "a\nb\nc\n", "A\nB\nC\n"), "A\r\nB\nC\r\nd");
+    assert_eq!(edited(file, "b\nc", "B\nB2\nB3"), "a\r\nB\nB2\r\nB3\r\nd");
+    // Lines that come and go take nothing of their neighbours with them.
+    assert_eq!(edited(file, "a\nb\nc", "a\nc"), "a\r\nc\r\nd");
+    assert_eq!(edited(file, "a\nb\n", "a\nx\nb\n"), "a\r\nx\nb\nc\r\nd");
+    assert_eq!(edited(file, "c\nd", "c"), "a\r\nb\nc");
+    assert_eq!(edited(file, "c\nd", "c\nd\ne"), "a\r\nb\nc\r\nd\r\ne");
+    assert_eq!(edited(file, "c\nd", "d"), "a\r\nb\nd");
+}
+
+#[test]
+fn a_loose_match_leaves_lines_alone_that_do_not_change() {
+    let file = "say \u{201c}hi\u{201d}  \nx = \u{2018}1\u{2019}\nbye \u{2014} \u{201c}now\u{201d}\n";
+    let old = "say \"hi\"\nx = '1'\nbye - \"now\"";
+    assert_eq!(
+        edited(file, old, "say \"hi\"\nx = '2'\nbye - \"now\""),
+        "say \u{201c}hi\u{201d}  \nx = '2'\nbye \u{2014} \u{201c}now\u{201d}\n"
+    );
+    assert_eq!(
+        edited(file, old, "say \"hi\"\nx = '1'\nand\nbye - \"now\""),
+        "say \u{201c}hi\u{201d}  \nx = \u{2018}1\u{2019}\nand\nbye \u{2014} \u{201c}now\u{201d}\n"
+    );
+    assert!(apply_edits(file.as_bytes(), &[Replacement::new(old, old)], "f").is_err());
+}
+
+proptest::proptest! {
+    #[test]
+    fn an_edit_changes_the_text_as_asked_and_lines_that_stay_keep_their_bytes(
+        lines in proptest::collection::vec(("[ab]{0,2}", proptest::sample::select(&["\n", "\r\n"][..])), 1..8),
+        new in proptest::collection::vec("[ab]{0,2}", 1..8),
+        partly in 0_usize..2,
+    ) {
+        let file: String = lines.iter().map(|(line, ending)| format!("{line}{ending}")).collect();
+        let text = file.replace("\r\n", "\n");
+        proptest::prop_assume!(text.len() > 2 * partly);
+        let old = &text[partly..text.len() - partly];
+        let new = new.join("\n");
+        proptest::prop_assume!(!old.is_empty() && old != new);
+        let Ok(edited) = apply_edits(file.as_bytes(), &[Replacement::new(old, &*new)], "f") else { return Ok(()) };
+        let bytes = String::from_utf8(edited.to_bytes(file.as_bytes())).unwrap();
+        let expected = format!("{}{new}{}", &text[..partly], &text[text.len() - partly..]);
+        proptest::prop_assert_eq!(bytes.replace("\r\n", "\n"), expected);
+        // What both have in front is not touched.
+        let shared = old.split('\n').zip(new.split('\n')).take_while(|(old, new)| old == new).count();
+        let in_front: String = lines.iter().take(shared).map(|(line, ending)| format!("{line}{ending}")).collect();
+        proptest::prop_assert!(bytes.starts_with(in_front.trim_end_matches(['\r', '\n'])));
+    }
+}
+
 #[tokio::test]
 async fn parallel_edits_of_one_file_are_all_made() {
     let project = Project::new();
