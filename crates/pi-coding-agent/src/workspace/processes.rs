@@ -75,7 +75,9 @@ impl fmt::Display for Survivor {
 pub struct ProcessEnd {
     /// How it ended.
     pub outcome: ProcessOutcome,
-    /// Processes that still hold its output after everything within reach was ended.
+    /// Processes of a command that was ended that are known to run on, out of reach in sessions of their own: those that
+    /// still hold its output, and those that descended from its shell when the end began. On Linux only; one that was
+    /// given away by its parents before and writes elsewhere is not seen.
     pub survivors: Vec<Survivor>,
 }
 

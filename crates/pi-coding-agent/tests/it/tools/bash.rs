@@ -129,6 +129,19 @@ async fn a_process_that_left_the_session_is_named() {
     std::process::Command::new("kill").arg("-KILL").arg(pid.trim()).args(children.split_whitespace()).status().unwrap();
 }
 
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_process_that_left_the_session_and_writes_elsewhere_is_named_too() {
+    let project = Project::new();
+    let command = r#"setsid bash -c "trap '' HUP; echo \$\$ > pid; exec sleep 69" >/dev/null 2>&1 & sleep 70"#;
+    let error = project.error(Bash, json!({"command": command, "timeout": 1})).await;
+    let pid = String::from_utf8(project.content("pid")).unwrap();
+    assert!(runs(&pid));
+    assert!(error.contains(&format!("sleep (pid {})", pid.trim())), "{error}");
+    assert_eq!(error.matches("(pid ").count(), 1, "{error}");
+    std::process::Command::new("kill").arg("-KILL").arg(pid.trim()).status().unwrap();
+}
+
 #[tokio::test]
 async fn an_abort_ends_everything_and_keeps_the_output() {
     let project = Project::new();
@@ -198,6 +211,13 @@ async fn signals_are_named() {
     assert!(killed.to_text().contains("137") && killed.to_text().contains("SIGKILL"), "{}", killed.to_text());
     let child = project.text(Bash, json!({"command": "sh -c 'kill -SEGV $$'; exit $?"})).await;
     assert!(child.contains("139") && child.contains("SIGSEGV"), "{child}");
+}
+
+#[tokio::test]
+async fn a_control_string_that_never_ends_does_not_swallow_the_output() {
+    let project = Project::new();
+    let text = project.text(Bash, json!({"command": r"printf '\033Pnever ends\n'; seq 2; echo after"})).await;
+    assert_eq!(text, "never ends\n1\n2\nafter\n");
 }
 
 #[tokio::test]

@@ -20,7 +20,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::session::{CommandProcesses, holders_of};
+use super::session::{CommandProcesses, Departed, holders_of};
 use crate::workspace::local::shell::{command_environment, find_shell};
 use crate::workspace::local::{Environment, ProcessOptions, Sandbox};
 use crate::workspace::{ProcessEnd, ProcessError, ProcessOutcome, Processes, ShellCommand, ShellExit, Survivor};
@@ -80,16 +80,20 @@ impl Processes for LocalProcesses {
             buffer: BytesMut::new(),
             output,
             exit: None,
+            departed: Departed::default(),
         };
         let outcome = running.until_end(&mut child, deadline, &cancel).await;
-        let mut survivors = Vec::new();
-        if let Some(reader) = running.reader.take() {
-            match outcome {
-                // A background process lives on; without a reader its next line would end it.
-                ProcessOutcome::Exited(_) => self.keep_reading(reader),
-                ProcessOutcome::TimedOut | ProcessOutcome::Aborted => survivors = find_holders(reader).await,
+        let reader = running.reader.take();
+        let survivors = match outcome {
+            ProcessOutcome::Exited(_) => {
+                if let Some(reader) = reader {
+                    // A background process lives on; without a reader its next line would end it.
+                    self.keep_reading(reader);
+                }
+                Vec::new()
             }
-        }
+            ProcessOutcome::TimedOut | ProcessOutcome::Aborted => find_survivors(running.departed, reader).await,
+        };
         child.over();
         Ok(ProcessEnd { outcome, survivors })
     }
@@ -108,8 +112,16 @@ impl LocalProcesses {
     }
 }
 
-async fn find_holders(reader: pipe::Receiver) -> Vec<Survivor> {
-    on_blocking_thread(move || holders_of(&reader)).await.unwrap_or_default()
+/// Processes of the command that are out of reach: those seen to have left, and those that hold its output.
+async fn find_survivors(departed: Departed, reader: Option<pipe::Receiver>) -> Vec<Survivor> {
+    let find = move || {
+        let mut survivors = departed.still_running();
+        survivors.extend(reader.iter().flat_map(holders_of));
+        survivors.sort_by_key(|survivor| survivor.pid);
+        survivors.dedup_by_key(|survivor| survivor.pid);
+        survivors
+    };
+    on_blocking_thread(find).await.unwrap_or_default()
 }
 
 /// Looking through /proc takes its time.
@@ -227,6 +239,8 @@ struct Running {
     buffer: BytesMut,
     output: mpsc::Sender<Bytes>,
     exit: Option<ShellExit>,
+    /// Those that left the command's session before it was ended.
+    departed: Departed,
 }
 
 /// What a wait ended with.
@@ -286,7 +300,13 @@ impl Running {
     async fn end(&mut self, child: &mut Child) {
         let never = CancellationToken::new();
         let processes = child.processes;
-        on_blocking_thread(move || processes.signal(Signal::TERM)).await;
+        // Looked for first: when their parents are gone, nothing tells whose children they were.
+        let find_and_signal = move || {
+            let departed = Departed::from(processes);
+            processes.signal(Signal::TERM);
+            departed
+        };
+        self.departed = on_blocking_thread(find_and_signal).await.unwrap_or_default();
         let grace = Instant::now() + GRACE;
         while Instant::now() < grace {
             let running = on_blocking_thread(move || processes.any_running()).await.flatten();

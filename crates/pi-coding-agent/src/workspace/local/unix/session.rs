@@ -57,6 +57,27 @@ impl CommandProcesses {
     }
 }
 
+/// Processes that a command started and that are not in its session: signals to the command do not reach them.
+///
+/// Found by going from parents to children, so it has to be asked while the command runs: a child whose parent has ended
+/// belongs to somebody else.
+#[derive(Debug, Default)]
+pub(super) struct Departed(Vec<members::Facts>);
+
+impl Departed {
+    pub(super) fn from(command: CommandProcesses) -> Self {
+        match command.leads {
+            Leads::Nothing => Self::default(),
+            Leads::Session => Self(members::departed(command.shell)),
+        }
+    }
+
+    /// Those of them that still run.
+    pub(super) fn still_running(&self) -> Vec<Survivor> {
+        self.0.iter().filter_map(members::still_running).collect()
+    }
+}
+
 /// Processes that hold the writing end of a pipe, where the system tells.
 pub(super) fn holders_of(pipe: &impl std::os::fd::AsFd) -> Vec<Survivor> {
     rustix::fs::fstat(pipe)
@@ -69,6 +90,7 @@ pub(super) fn holders_of(pipe: &impl std::os::fd::AsFd) -> Vec<Survivor> {
 mod members {
     //! What /proc tells about processes.
 
+    use std::collections::HashMap;
     use std::fs;
     use std::path::Path;
 
@@ -76,11 +98,26 @@ mod members {
 
     use crate::workspace::Survivor;
 
-    struct Facts {
+    #[derive(Debug)]
+    pub(super) struct Facts {
+        pid: Pid,
         name: String,
         state: char,
+        parent: i32,
         group: i32,
         session: i32,
+        /// Ticks from the start of the system: with it an id means one process for good.
+        started: u64,
+    }
+
+    impl Facts {
+        fn runs(&self) -> bool {
+            !matches!(self.state, 'Z' | 'X')
+        }
+
+        fn survivor(self) -> Survivor {
+            Survivor { pid: self.pid.as_raw_nonzero().get().unsigned_abs(), name: self.name }
+        }
     }
 
     pub(super) fn signal_other_groups(session: Pid, signal: Signal) {
@@ -103,7 +140,32 @@ mod members {
     pub(super) fn any_running(session: Pid) -> Option<bool> {
         let session = session.as_raw_nonzero().get();
         fs::exists("/proc/self/stat").ok().filter(|exists| *exists)?;
-        Some(pids().filter_map(facts).any(|facts| facts.session == session && !matches!(facts.state, 'Z' | 'X')))
+        Some(pids().filter_map(facts).any(|facts| facts.session == session && facts.runs()))
+    }
+
+    pub(super) fn departed(shell: Pid) -> Vec<Facts> {
+        let session = shell.as_raw_nonzero().get();
+        let mut children: HashMap<i32, Vec<Facts>> = HashMap::new();
+        for facts in pids().filter_map(facts) {
+            children.entry(facts.parent).or_default().push(facts);
+        }
+        let mut ahead = vec![session];
+        let mut departed = Vec::new();
+        while let Some(parent) = ahead.pop() {
+            for child in children.remove(&parent).unwrap_or_default() {
+                ahead.push(child.pid.as_raw_nonzero().get());
+                if child.session != session {
+                    departed.push(child);
+                }
+            }
+        }
+        departed
+    }
+
+    pub(super) fn still_running(then: &Facts) -> Option<Survivor> {
+        // Its name may have changed: between fork and exec it was that of its parent.
+        let now = facts(then.pid).filter(|now| now.started == then.started && now.runs())?;
+        Some(now.survivor())
     }
 
     pub(super) fn holders_of_pipe(inode: u64) -> Vec<Survivor> {
@@ -119,7 +181,7 @@ mod members {
                     .filter_map(|descriptor| fs::read_link(descriptor.path()).ok())
                     .any(|target| target == Path::new(&wanted))
             })
-            .filter_map(|pid| Some(Survivor { pid: pid.as_raw_nonzero().get().unsigned_abs(), name: facts(pid)?.name }))
+            .filter_map(|pid| facts(pid).map(Facts::survivor))
             .collect()
     }
 
@@ -131,7 +193,8 @@ mod members {
             .filter_map(Pid::from_raw)
     }
 
-    /// From `pid (name) state parent group session …`; the name may hold anything, parentheses too.
+    /// From `pid (name) state parent group session …`, the start in field 22; the name may hold anything, parentheses
+    /// too.
     fn facts(pid: Pid) -> Option<Facts> {
         let stat = fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
         let stat = String::from_utf8_lossy(&stat);
@@ -139,9 +202,11 @@ mod members {
         let (_, name) = head.split_once('(')?;
         let mut fields = tail.split(' ');
         let state = fields.next()?.chars().next()?;
-        let group = fields.nth(1)?.parse().ok()?;
+        let parent = fields.next()?.parse().ok()?;
+        let group = fields.next()?.parse().ok()?;
         let session = fields.next()?.parse().ok()?;
-        Some(Facts { name: name.to_owned(), state, group, session })
+        let started = fields.nth(15)?.parse().ok()?;
+        Some(Facts { pid, name: name.to_owned(), state, parent, group, session, started })
     }
 }
 
@@ -157,6 +222,17 @@ mod members {
 
     pub(super) fn any_running(_session: Pid) -> Option<bool> {
         None
+    }
+
+    #[derive(Debug)]
+    pub(super) enum Facts {}
+
+    pub(super) fn departed(_shell: Pid) -> Vec<Facts> {
+        Vec::new()
+    }
+
+    pub(super) fn still_running(then: &Facts) -> Option<Survivor> {
+        match *then {}
     }
 
     pub(super) fn holders_of_pipe(_inode: u64) -> Vec<Survivor> {
