@@ -36,7 +36,7 @@ fn reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "no such file or directory".to_owned(),
         io::ErrorKind::IsADirectory => "it is a directory".to_owned(),
-        io::ErrorKind::NotADirectory => "a part of the path is not a directory".to_owned(),
+        io::ErrorKind::NotADirectory if error.get_ref().is_none() => "a part of the path is not a directory".to_owned(),
         io::ErrorKind::PermissionDenied if error.get_ref().is_none() => "permission denied".to_owned(),
         _ => {
             // The operating system's own text ends with its number, which the name says better.

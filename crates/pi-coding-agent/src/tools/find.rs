@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use super::ls::at_least_one;
 use super::paths;
-use super::search_text::{CutText, search_failed};
+use super::search_text::{CutText, UNREADABLE, note_about, search_failed};
+use super::shown_name::shown_name;
 use super::truncate::{MAX_BYTES, Truncation, format_size};
 use crate::workspace::{FindQuery, FindResult, Workspace};
 
@@ -85,15 +86,13 @@ impl AgentTool for FindTool {
 }
 
 fn present(result: &FindResult, limit: usize) -> ToolOutput {
-    if result.paths.is_empty() {
-        return ToolOutput::text("No files found matching pattern");
-    }
     let mut text = CutText::default();
     for path in &result.paths {
-        text.push(path);
+        text.push(&shown_name(path));
     }
     let truncation = text.finish();
-    let mut text = truncation.content.clone();
+    let mut text =
+        if result.paths.is_empty() { "No files found matching pattern".to_owned() } else { truncation.content.clone() };
     let mut notices = Vec::new();
     let mut details = FindDetails::default();
     if result.more {
@@ -107,9 +106,11 @@ fn present(result: &FindResult, limit: usize) -> ToolOutput {
         notices.push(format!("Cut at {}", format_size(MAX_BYTES as u64)));
         details.truncation = Some(truncation);
     }
-    if notices.is_empty() {
-        return ToolOutput::text(text);
+    let unreadable: Vec<&str> = result.unreadable.iter().map(String::as_str).collect();
+    notices.extend(note_about(UNREADABLE, &unreadable));
+    if !notices.is_empty() {
+        text.push_str(&format!("\n\n[{}]", notices.join(". ")));
     }
-    text.push_str(&format!("\n\n[{}]", notices.join(". ")));
-    ToolOutput::text(text).details(details)
+    let output = ToolOutput::text(text);
+    if details == FindDetails::default() { output } else { output.details(details) }
 }

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use super::ls::at_least_one;
 use super::paths;
-use super::search_text::{CutText, search_failed};
+use super::search_text::{CutText, UNREADABLE, note_about, search_failed};
+use super::shown_name::shown_name;
 use super::truncate::{MAX_BYTES, MAX_GREP_LINE, Truncation, format_size};
 use crate::workspace::{
     CaseRule, GrepFile, GrepLine, GrepLineKind, GrepQuery, GrepResult, GrepStop, Pattern, Workspace,
@@ -16,9 +17,6 @@ use crate::workspace::{
 
 /// Matches that are shown, unless the call says otherwise.
 const DEFAULT_LIMIT: usize = 100;
-
-/// Files that a note names.
-const FILES_NAMED: usize = 3;
 
 /// The details of a search in which something is missing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -157,7 +155,7 @@ fn push_line(text: &mut CutText, file: &GrepFile, line: &GrepLine) {
         GrepLineKind::Match => ':',
         GrepLineKind::Context => '-',
     };
-    let head = format!("{}{mark}{}{mark} ", file.path, line.number);
+    let head = format!("{}{mark}{}{mark} ", shown_name(&file.path), line.number);
     match &line.text {
         Some(line) => text.push(&format!("{head}{line}")),
         None => text.count(head.len() + line.len),
@@ -172,16 +170,11 @@ fn stopped_notices(result: &GrepResult) -> Vec<String> {
     let kinds = [
         (GrepStop::Binary, "Binary and not searched behind the first NUL byte"),
         (GrepStop::LongLine, "Not searched behind a line of more than 64MB"),
-        (GrepStop::Unreadable, "Could not be read"),
+        (GrepStop::Unreadable, UNREADABLE),
     ];
-    let mut notices = Vec::new();
-    for (kind, words) in kinds {
+    let of_kind = |(kind, words)| {
         let paths: Vec<&str> = stopped.iter().filter(|(_, stop)| *stop == kind).map(|(path, _)| *path).collect();
-        if let Some(named) = paths.get(..paths.len().min(FILES_NAMED)).filter(|named| !named.is_empty()) {
-            let more = paths.len() - named.len();
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            notices.push(format!("{words}: {}{more}", named.join(", ")));
-        }
-    }
-    notices
+        note_about(words, &paths)
+    };
+    kinds.into_iter().filter_map(of_kind).collect()
 }

@@ -12,8 +12,9 @@ use unicode_normalization::char::is_combining_mark;
 
 use super::file_error::FileError;
 use super::paths::{self, PathError};
+use super::shown_name::shown_name;
 use super::truncate::{Limits, MAX_BYTES, Truncation, format_size, truncate_head};
-use crate::workspace::{EntryKind, Workspace};
+use crate::workspace::{Entry, EntryKind, Workspace};
 
 /// Entries that are listed, unless the call says otherwise.
 const DEFAULT_LIMIT: usize = 500;
@@ -52,7 +53,8 @@ async fn list(workspace: &Workspace, path: &str) -> Result<Vec<String>, LsError>
     let entries = workspace.files().entries(&resolved).await;
     let mut entries = entries.map_err(|error| FileError { action: "list", path: path.to_owned(), error })?;
     entries.sort_by_cached_key(|entry| SortKey::of(&entry.name.to_string_lossy()));
-    Ok(entries.into_iter().map(|entry| format!("{}{}", entry.name.to_string_lossy(), mark(entry.kind))).collect())
+    let shown = |entry: Entry| format!("{}{}", shown_name(&entry.name.to_string_lossy()), mark(entry.kind));
+    Ok(entries.into_iter().map(shown).collect())
 }
 
 /// What stands behind a name to tell what it is.

@@ -17,6 +17,7 @@ pub mod paths;
 pub mod read;
 mod search_text;
 pub mod session_facts;
+mod shown_name;
 pub mod truncate;
 pub mod user_bash;
 pub mod write;

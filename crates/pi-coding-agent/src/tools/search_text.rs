@@ -2,6 +2,7 @@
 
 use pi_agent_core::ToolError;
 
+use super::shown_name::shown_name;
 use super::truncate::{Limits, MAX_BYTES, Truncation, truncate_head};
 use crate::workspace::SearchError;
 
@@ -37,6 +38,23 @@ impl CutText {
         Truncation { total_lines: self.lines, total_bytes: self.bytes, ..truncate_head(&self.text, Limits::BYTES_ONLY) }
     }
 }
+
+/// Files and directories that a note names.
+const NAMED: usize = 3;
+
+/// A note about some paths that names the first of them; none when there are none.
+pub(super) fn note_about(words: &str, paths: &[&str]) -> Option<String> {
+    let named: Vec<_> = paths.iter().take(NAMED).map(|path| shown_name(path)).collect();
+    let more = match paths.len() - named.len() {
+        _ if named.is_empty() => return None,
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Some(format!("{words}: {}{more}", named.join(", ")))
+}
+
+/// What the note says about files and directories that a search could not look into.
+pub(super) const UNREADABLE: &str = "Could not be read";
 
 /// The error for the model, with the path as it wrote it.
 pub(super) fn search_failed(error: SearchError, path: &str) -> ToolError {

@@ -1,5 +1,6 @@
 //! The `write` tool: a file with new content.
 
+use std::io;
 use std::path::Path;
 
 use async_trait::async_trait;
@@ -50,9 +51,20 @@ pub async fn write_file(
     if cancel.is_cancelled() {
         return Err(WriteError::Aborted);
     }
-    files.create_dir_all(resolved.parent().unwrap_or(Path::new("/"))).await.map_err(failed)?;
+    let parent = files.create_dir_all(resolved.parent().unwrap_or(Path::new("/"))).await;
+    parent.map_err(|error| failed(parent_error(error)))?;
     files.replace(&resolved, vec![Bytes::from(content)]).await.map_err(failed)?;
     Ok(format!("Wrote {path}."))
+}
+
+/// That something is where a directory is to be made means here that it is no directory.
+fn parent_error(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
+            io::Error::new(io::ErrorKind::NotADirectory, "its parent is not a directory")
+        }
+        _ => error,
+    }
 }
 
 /// The `write` tool.

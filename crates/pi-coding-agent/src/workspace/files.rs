@@ -59,6 +59,22 @@ pub struct Entry {
     pub kind: EntryKind,
 }
 
+/// What tells a file from all others.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum FileIdentity {
+    /// Its real path: for a file with one name, and for one that does not exist yet.
+    Path(PathBuf),
+    /// The device and its number there: for a file with several names (hard links). A file with one name is not told by
+    /// its number, since giving it new content gives it a new one.
+    Number {
+        /// The device.
+        device: u64,
+        /// The number of the file on the device.
+        inode: u64,
+    },
+}
+
 /// The bytes of an opened file, in order.
 pub type FileReader = Pin<Box<dyn AsyncRead + Send>>;
 
@@ -104,6 +120,12 @@ pub trait Files: fmt::Debug + Send + Sync + 'static {
 
     /// The path without links. What stands for one file has one real path.
     async fn real_path(&self, path: &Path) -> io::Result<PathBuf>;
+
+    /// Which file a path leads to, links followed: the same for all names of one file, as far as the place can tell.
+    /// Without more knowledge that is the real path.
+    async fn identity(&self, path: &Path) -> io::Result<FileIdentity> {
+        self.real_path(path).await.map(FileIdentity::Path)
+    }
 
     /// Opens a regular file for reading; anything else is an error.
     async fn open(&self, path: &Path) -> io::Result<OpenedFile>;

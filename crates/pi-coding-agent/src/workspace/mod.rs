@@ -14,7 +14,9 @@ mod search;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub use files::{Entry, EntryKind, FileKind, FileReader, Files, Metadata, OpenedFile, TemporaryFile, read_to_end};
+pub use files::{
+    Entry, EntryKind, FileIdentity, FileKind, FileReader, Files, Metadata, OpenedFile, TemporaryFile, read_to_end,
+};
 pub use processes::{ProcessEnd, ProcessError, ProcessOutcome, Processes, ShellCommand, ShellExit, Survivor};
 pub use search::{
     CaseRule, FindQuery, FindResult, GrepFile, GrepLine, GrepLineKind, GrepQuery, GrepResult, GrepStop, NoSearch,

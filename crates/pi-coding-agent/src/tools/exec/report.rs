@@ -1,6 +1,7 @@
 //! What a result says about a command's output and its end.
 
 use super::{FullOutput, OutputAccumulator, Snapshot};
+use crate::tools::shown_name::shown_name;
 use crate::tools::truncate::{MAX_BYTES, TruncatedBy, format_size};
 use crate::workspace::{ShellExit, Survivor};
 
@@ -66,7 +67,7 @@ pub(crate) fn survivors_line(survivors: &[Survivor]) -> Option<String> {
     if survivors.is_empty() {
         return None;
     }
-    let names: Vec<String> = survivors.iter().map(ToString::to_string).collect();
+    let names: Vec<_> = survivors.iter().map(|survivor| shown_name(&survivor.to_string()).into_owned()).collect();
     Some(format!("Still running, in a session of their own: {}", names.join(", ")))
 }
 

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use tokio::io::AsyncReadExt;
 
 use super::{Access, system};
-use crate::workspace::{Entry, Files, Metadata, OpenedFile, TemporaryFile};
+use crate::workspace::{Entry, FileIdentity, Files, Metadata, OpenedFile, TemporaryFile};
 
 /// Bytes that one trip to a blocking thread may carry.
 const READ_BUFFER: usize = 256 * 1024;
@@ -58,6 +58,10 @@ impl Files for LocalFiles {
 
     async fn real_path(&self, path: &Path) -> io::Result<PathBuf> {
         self.blocking(path, system::real_path).await
+    }
+
+    async fn identity(&self, path: &Path) -> io::Result<FileIdentity> {
+        self.blocking(path, system::identity).await
     }
 
     async fn open(&self, path: &Path) -> io::Result<OpenedFile> {

@@ -78,7 +78,15 @@ impl LocalSearch {
                 if cancel.is_cancelled() {
                     return WalkState::Quit;
                 }
-                let Ok(entry) = entry else { return WalkState::Continue };
+                let entry = match entry {
+                    Ok(entry) => entry,
+                    Err(error) => {
+                        if let Some(name) = unreadable(root, &error) {
+                            collector.add_stopped(PathKey::new(&name), name, GrepStop::Unreadable);
+                        }
+                        return WalkState::Continue;
+                    }
+                };
                 let Some(name) = below(root, &entry) else { return WalkState::Continue };
                 let key = PathKey::new(&name);
                 if !collector.wants(&key) {
@@ -117,7 +125,13 @@ impl LocalSearch {
                 if cancel.is_cancelled() {
                     return WalkState::Quit;
                 }
-                let Ok(entry) = entry else { return WalkState::Continue };
+                let entry = match entry {
+                    Ok(entry) => entry,
+                    Err(error) => {
+                        unreadable(root, &error).into_iter().for_each(|name| own.names.add_unreadable(name));
+                        return WalkState::Continue;
+                    }
+                };
                 let Ok(below_root) = entry.path().strip_prefix(root) else { return WalkState::Continue };
                 if entry.depth() > 0
                     && matcher.matches(below_root, entry.path())
@@ -152,11 +166,31 @@ impl Drop for OwnNames<'_> {
 /// The path below the root, `/` between its parts; `None` for the root itself.
 fn below(root: &Path, entry: &DirEntry) -> Option<String> {
     let below = entry.path().strip_prefix(root).ok()?;
-    if below.as_os_str().is_empty() {
+    if below.as_os_str().is_empty() { None } else { Some(with_slashes(below)) }
+}
+
+fn with_slashes(path: &Path) -> String {
+    let path = path.to_string_lossy();
+    if cfg!(windows) { path.replace('\\', "/") } else { path.into_owned() }
+}
+
+/// The directory that a walk could not read, below the root and with `/` behind it; `None` for what has vanished
+/// meanwhile.
+fn unreadable(root: &Path, error: &ignore::Error) -> Option<String> {
+    if error.io_error().is_some_and(|error| error.kind() == io::ErrorKind::NotFound) {
         return None;
     }
-    let below = below.to_string_lossy();
-    Some(if cfg!(windows) { below.replace('\\', "/") } else { below.into_owned() })
+    let below = path_of(error)?.strip_prefix(root).ok()?;
+    Some(if below.as_os_str().is_empty() { "./".to_owned() } else { with_slashes(below) + "/" })
+}
+
+fn path_of(error: &ignore::Error) -> Option<&Path> {
+    match error {
+        ignore::Error::WithPath { path, .. } => Some(path),
+        ignore::Error::WithDepth { err, .. } | ignore::Error::WithLineNumber { err, .. } => path_of(err),
+        ignore::Error::Partial(errors) => errors.iter().find_map(path_of),
+        _ => None,
+    }
 }
 
 /// Within a repository the rules of an outer one end at its border; outside of any, `.gitignore` counts all the same.

@@ -106,7 +106,8 @@ pub struct GrepResult {
     pub files: Vec<GrepFile>,
     /// Whether there is at least one more match than the limit let through.
     pub more: bool,
-    /// Files without lines that were not searched to their end, but for binary ones met on the way.
+    /// Files without lines that were not searched to their end, but for binary ones met on the way, and directories
+    /// that could not be read (with `/` behind them).
     pub stopped: Vec<(String, GrepStop)>,
 }
 
@@ -129,6 +130,8 @@ pub struct FindResult {
     pub paths: Vec<String>,
     /// Whether there is at least one more than the limit let through.
     pub more: bool,
+    /// Directories that could not be read, in order, with `/` behind them.
+    pub unreadable: Vec<String>,
 }
 
 /// Why a search failed.

@@ -104,6 +104,17 @@ mod unix {
         assert_eq!(project.text(Ls, json!({})).await, "broken@\nd/\nf\nlinked/\np|\nto-f@");
     }
 
+    #[tokio::test]
+    async fn a_file_in_place_of_a_folder_is_told() {
+        let project = Project::new();
+        project.put("real", "old\n");
+        for path in ["real/x", "real/x/y"] {
+            let error = project.error(Write, json!({"path": path, "content": "x"})).await;
+            assert_eq!(error, format!("Could not write {path:?}: its parent is not a directory (ENOTDIR)."));
+        }
+        assert_eq!(project.content("real"), b"old\n");
+    }
+
     fn jail(read: ReadScope) -> (Project, tempfile::TempDir) {
         let outside = tempfile::tempdir().unwrap();
         std::fs::write(outside.path().join("secret"), "secret\n").unwrap();

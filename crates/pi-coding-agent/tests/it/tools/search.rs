@@ -215,6 +215,44 @@ async fn an_abort_ends_a_search() {
     }
 }
 
+/// A tree below which the paths are longer than the system takes, so that not even root can read all of it.
+#[cfg(target_os = "linux")]
+fn deep_tree() -> (Project, String) {
+    let project = Project::new();
+    let part = |letter: &str| vec![letter.repeat(200); 12].join("/");
+    project.put(&format!("{}/found.txt", part("a")), "needle\n");
+    project.put(&format!("{}/lost.txt", part("b")), "needle\n");
+    std::fs::rename(project.path().join("b".repeat(200)), project.path().join(part("a")).join("inner")).unwrap();
+    let found = part("a");
+    (project, found)
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn directories_that_cannot_be_read_are_named() {
+    let (project, found) = deep_tree();
+    let text = project.text(Grep, json!({"pattern": "needle"})).await;
+    assert!(text.starts_with(&format!("{found}/found.txt:1: needle\n\n[Could not be read: {found}/inner/b")), "{text}");
+    assert!(text.ends_with("b/]"), "{text}");
+    let text = project.text(Find, json!({"pattern": "*.txt"})).await;
+    assert!(text.starts_with(&format!("{found}/found.txt\n\n[Could not be read: {found}/inner/b")), "{text}");
+    let text = project.text(Find, json!({"pattern": "nothing"})).await;
+    assert!(text.starts_with("No files found matching pattern\n\n[Could not be read: "), "{text}");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_name_cannot_pass_for_another_line() {
+    use pi_coding_agent::tools::builtin::BuiltinTool::Ls;
+
+    let project = Project::new();
+    project.put("a\nforged.txt:1: b\x1b[2J", "needle\n");
+    let shown = r"a\nforged.txt:1: b\u{1b}[2J";
+    assert_eq!(project.text(Grep, json!({"pattern": "needle"})).await, format!("{shown}:1: needle"));
+    assert_eq!(project.text(Find, json!({"pattern": "*"})).await, shown);
+    assert_eq!(project.text(Ls, json!({})).await, shown);
+}
+
 #[tokio::test]
 async fn any_files_are_searched_as_those_of_this_machine_are() {
     let project = tree();

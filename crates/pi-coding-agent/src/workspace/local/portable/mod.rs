@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 
 use super::{Access, Confinement, ReadScope};
-use crate::workspace::{Entry, EntryKind, FileKind, Metadata};
+use crate::workspace::{Entry, EntryKind, FileIdentity, FileKind, Metadata};
 
 pub use processes::LocalProcesses;
 
@@ -68,6 +68,10 @@ pub(super) fn real_path(access: &Access, path: &Path) -> io::Result<PathBuf> {
     fs::canonicalize(resolve(access, path, Intent::Read)?)
 }
 
+pub(super) fn identity(access: &Access, path: &Path) -> io::Result<FileIdentity> {
+    real_path(access, path).map(FileIdentity::Path)
+}
+
 pub(super) fn open(access: &Access, path: &Path) -> io::Result<(File, u64)> {
     let path = resolve(access, path, Intent::Read)?;
     if fs::metadata(&path)?.is_dir() {
@@ -103,6 +107,7 @@ pub(super) fn replace(access: &Access, path: &Path, content: &[Bytes]) -> io::Re
     if existing {
         beside.as_file().set_permissions(fs::metadata(&path)?.permissions())?;
     }
+    beside.as_file().sync_data()?;
     beside.persist(&path).map(drop).map_err(|error| error.error)
 }
 

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 
 use super::Access;
-use crate::workspace::{Entry, EntryKind, FileKind, Metadata};
+use crate::workspace::{Entry, EntryKind, FileIdentity, FileKind, Metadata};
 use place::{Intent, Place};
 
 pub use processes::LocalProcesses;
@@ -77,6 +77,15 @@ pub(super) fn real_path(access: &Access, path: &Path) -> io::Result<PathBuf> {
     place.real_path()
 }
 
+pub(super) fn identity(access: &Access, path: &Path) -> io::Result<FileIdentity> {
+    let place = Place::find(access, path, Intent::Read)?;
+    let stat = place.stat()?;
+    if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile && stat.st_nlink > 1 {
+        return Ok(FileIdentity::Number { device: number(stat.st_dev), inode: number(stat.st_ino) });
+    }
+    place.real_path().map(FileIdentity::Path)
+}
+
 pub(super) fn open(access: &Access, path: &Path) -> io::Result<(File, u64)> {
     let place = Place::find(access, path, Intent::Read)?;
     // Without NONBLOCK, opening a named pipe waits for its writer.
@@ -111,6 +120,14 @@ pub(super) fn create_dir_all(access: &Access, path: &Path) -> io::Result<()> {
 pub(super) fn create_private(path: &Path) -> io::Result<File> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     Ok(rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)?.into())
+}
+
+/// A number whose type differs between systems.
+fn number<T>(number: T) -> u64
+where
+    u64: TryFrom<T>,
+{
+    u64::try_from(number).unwrap_or_default()
 }
 
 fn size(stat: &rustix::fs::Stat) -> u64 {

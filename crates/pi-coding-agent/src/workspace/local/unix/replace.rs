@@ -1,7 +1,7 @@
-//! Giving a file new content so that it has either the old or the new one at any moment.
+//! Giving a file new content so that it has either the old or the new one at any moment, also after a loss of power.
 //!
-//! The content is written beside the file and renamed over it, with the file's mode, owner and extended
-//! attributes. Where a rename would lose something (more than one hard link, an owner that cannot be set) or
+//! The content is written beside the file, forced to the disk and renamed over the file, with the file's mode, owner and
+//! extended attributes. Which of both it is after a loss of power is not promised: the rename itself is not waited for. Where a rename would lose something (more than one hard link, an owner that cannot be set) or
 //! is not possible (a directory that cannot be written to), the file is written in place.
 
 use std::fs::File;
@@ -56,6 +56,8 @@ pub(in crate::workspace::local) fn replace(
     {
         return write_in_place(&place, content);
     }
+    // The rename may reach the disk before the content does; after a loss of power the file would be empty.
+    beside.file.sync_data()?;
     beside.rename()
 }
 

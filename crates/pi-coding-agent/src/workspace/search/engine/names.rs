@@ -65,12 +65,13 @@ pub(in crate::workspace) fn without_dot_slash(mut pattern: &str) -> &str {
 pub(in crate::workspace) struct FirstNames {
     limit: usize,
     names: BinaryHeap<(PathKey, String)>,
+    unreadable: Vec<String>,
 }
 
 impl FirstNames {
     /// Room for as many names, and one more to tell that there are more.
     pub(in crate::workspace) fn new(limit: usize) -> Self {
-        Self { limit: limit.max(1), names: BinaryHeap::new() }
+        Self { limit: limit.max(1), names: BinaryHeap::new(), unreadable: Vec::new() }
     }
 
     pub(in crate::workspace) fn add(&mut self, name: String) {
@@ -84,17 +85,24 @@ impl FirstNames {
         self.names.push((key, name));
     }
 
+    /// A directory that could not be read.
+    pub(in crate::workspace) fn add_unreadable(&mut self, name: String) {
+        self.unreadable.push(name);
+    }
+
     pub(in crate::workspace) fn merge(&mut self, other: Self) {
+        self.unreadable.extend(other.unreadable);
         for (_, name) in other.names {
             self.add(name);
         }
     }
 
-    pub(in crate::workspace) fn finish(self) -> FindResult {
+    pub(in crate::workspace) fn finish(mut self) -> FindResult {
+        self.unreadable.sort_by_cached_key(|name| PathKey::new(name));
         let mut paths: Vec<String> = self.names.into_sorted_vec().into_iter().map(|(_, name)| name).collect();
         let more = paths.len() > self.limit;
         paths.truncate(self.limit);
-        FindResult { paths, more }
+        FindResult { paths, more, unreadable: self.unreadable }
     }
 }
 
@@ -140,6 +148,10 @@ mod tests {
         for name in ["c", "a/b", "a", "a.b", "b"] {
             first.add(name.to_owned());
         }
-        assert_eq!(first.finish(), FindResult { paths: vec!["a".to_owned(), "a/b".to_owned()], more: true });
+        let mut other = FirstNames::new(2);
+        other.add_unreadable("locked/".to_owned());
+        first.merge(other);
+        let (paths, unreadable) = (vec!["a".to_owned(), "a/b".to_owned()], vec!["locked/".to_owned()]);
+        assert_eq!(first.finish(), FindResult { paths, more: true, unreadable });
     }
 }

@@ -46,14 +46,25 @@ impl OverFiles {
         overrides: &Override,
         cancel: &CancellationToken,
         visit: &mut (dyn FnMut(Visited<'_>) -> Wanted + Send),
-    ) -> Result<Vec<PathBuf>, SearchError> {
-        let mut wanted = Vec::new();
+    ) -> Result<Walked, SearchError> {
+        let mut walked = Walked::default();
         let mut ahead = vec![Directory { path: root.to_owned(), rules: self.rules_above(root).await }];
         while let Some(Directory { path, mut rules }) = ahead.pop() {
             if cancel.is_cancelled() {
                 return Err(SearchError::Aborted);
             }
-            let Ok(mut entries) = self.files.entries(&path).await else { continue };
+            let mut entries = match self.files.entries(&path).await {
+                Ok(entries) => entries,
+                Err(error) => {
+                    // What has vanished meanwhile is no news.
+                    if error.kind() != std::io::ErrorKind::NotFound {
+                        let below = path.strip_prefix(root).unwrap_or(&path);
+                        let name = if below.as_os_str().is_empty() { ".".to_owned() } else { shown(below) };
+                        walked.unreadable.push(name + "/");
+                    }
+                    continue;
+                }
+            };
             if entries.iter().any(|entry| entry.name == ".git") {
                 rules.git.clear();
             }
@@ -68,7 +79,7 @@ impl OverFiles {
                 }
                 let below_root = whole.strip_prefix(root).unwrap_or(&whole);
                 if visit(Visited { below_root, whole: &whole, kind: entry.kind }) == Wanted::Yes {
-                    wanted.push(whole.clone());
+                    walked.wanted.push(whole.clone());
                 }
                 if is_directory {
                     inner.push(Directory { path: whole, rules: rules.clone() });
@@ -76,7 +87,7 @@ impl OverFiles {
             }
             ahead.extend(inner.into_iter().rev());
         }
-        Ok(wanted)
+        Ok(walked)
     }
 
     /// The rules of the directories above, down from the root of the repository.
@@ -139,6 +150,15 @@ struct Directory {
     rules: Rules,
 }
 
+/// What a walk came upon.
+#[derive(Debug, Default)]
+struct Walked {
+    /// What the visitor wanted.
+    wanted: Vec<PathBuf>,
+    /// Directories that could not be read, as they are shown.
+    unreadable: Vec<String>,
+}
+
 /// An entry on the way.
 struct Visited<'a> {
     below_root: &'a Path,
@@ -163,7 +183,7 @@ impl Search for OverFiles {
         let overrides = glob_override(&query.root, query.glob.as_deref())?;
         let root =
             self.files.metadata(&query.root).await.map_err(|error| SearchError::Root(query.root.clone(), error))?;
-        let paths = match root.kind {
+        let walked = match root.kind {
             FileKind::Directory => {
                 let visit = &mut |visited: Visited<'_>| match visited.kind {
                     EntryKind::File => Wanted::Yes,
@@ -171,11 +191,14 @@ impl Search for OverFiles {
                 };
                 self.walk(&query.root, &overrides, &cancel, visit).await?
             }
-            _ => vec![query.root.clone()],
+            _ => Walked { wanted: vec![query.root.clone()], unreadable: Vec::new() },
         };
         let collector = Collector::new(&matcher);
+        for name in walked.unreadable {
+            collector.add_stopped(PathKey::new(&name), name, GrepStop::Unreadable);
+        }
         let mut search = FileSearch::new(matcher);
-        for path in paths {
+        for path in walked.wanted {
             if cancel.is_cancelled() {
                 return Err(SearchError::Aborted);
             }
@@ -217,7 +240,8 @@ impl Search for OverFiles {
             }
             Wanted::No
         };
-        self.walk(&query.root, &Override::empty(), &cancel, visit).await?;
+        let walked = self.walk(&query.root, &Override::empty(), &cancel, visit).await?;
+        walked.unreadable.into_iter().for_each(|name| first.add_unreadable(name));
         Ok(first.finish())
     }
 }
