@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 
 use super::declare::declare_strict;
 use super::exec::{
-    Execution, OutputAccumulator, Snapshot, Watch, add_paragraph, execute, exit_line, shown_output, survivors_line,
+    CutShort, Execution, NO_OUTPUT, OutputAccumulator, Snapshot, Watch, add_paragraph, cut_short_line, execute,
+    exit_line, shown_output, survivors_line,
 };
 use super::session_facts::FactsSource;
 use super::truncate::Truncation;
@@ -171,10 +172,10 @@ fn report(done: Execution, timeout: f64) -> Result<ToolOutput, ToolError> {
         ended => {
             add_paragraph(
                 &mut text,
-                &match ended {
-                    ProcessOutcome::TimedOut => format!("Command timed out after {timeout} seconds"),
-                    _ => "Command aborted".to_owned(),
-                },
+                &cut_short_line(match ended {
+                    ProcessOutcome::TimedOut => CutShort::After { seconds: timeout },
+                    _ => CutShort::Aborted,
+                }),
             );
             if let Some(survivors) = survivors_line(&end.survivors) {
                 text.push_str(". ");
@@ -184,7 +185,7 @@ fn report(done: Execution, timeout: f64) -> Result<ToolOutput, ToolError> {
         }
     };
     if text.is_empty() {
-        text.push_str("(no output)");
+        text.push_str(NO_OUTPUT);
     }
     if exit.code() != 0 {
         add_paragraph(&mut text, &exit_line(exit));

@@ -2,6 +2,7 @@
 
 mod encoding;
 mod image;
+mod notice;
 mod select;
 mod tool;
 
@@ -13,11 +14,14 @@ use tokio_util::sync::CancellationToken;
 pub use self::image::{ImageData, ImageLimits, ImageOptions, ImageRead};
 pub use self::tool::{ReadImages, ReadTool};
 
+pub(crate) use self::notice::take_remarks;
+
 use self::encoding::{Content, SAMPLE, TextEncoding, recognise};
+use self::notice::{Limit, Notice};
 use self::select::{LineSelector, Selection};
 use super::file_error::FileError;
 use super::paths::{self, PathError};
-use super::truncate::{MAX_BYTES, TruncatedBy, Truncation, format_size};
+use super::truncate::{TruncatedBy, Truncation, format_size};
 use crate::workspace::{OpenedFile, Workspace};
 
 /// Largest image that is decoded: a larger file is no picture that a model could be shown.
@@ -219,38 +223,30 @@ impl Reading<'_> {
         }
         let truncation = selection.truncation;
         let first = range.start + 1.0;
-        let limit = format_size(MAX_BYTES as u64);
         let mut notices = Vec::new();
         if truncation.first_line_exceeds_limit {
-            let size = format_size(selection.first_line_bytes as u64);
             let path = shell_quoted(&self.request.path);
-            notices.push(format!(
-                "[Line {first} alone has {size}, more than the limit of {limit}. For a part of it use bash: \
-                 sed -n '{first}p' {path} | head -c {MAX_BYTES}]"
-            ));
+            let bytes = selection.first_line_bytes as u64;
+            notices.push(Notice::LineTooLong { line: first, bytes, path: &path }.to_string());
         } else if truncation.truncated {
             let last = first + truncation.output_lines as f64 - 1.0;
-            let limit = match truncation.truncated_by {
-                Some(TruncatedBy::Bytes) => format!(" ({limit} limit)"),
-                _ => String::new(),
-            };
-            let next = last + 1.0;
-            notices.push(format!("[Lines {first}-{last} of {total}{limit}. Go on with offset={next}.]"));
+            let limit = if truncation.truncated_by == Some(TruncatedBy::Bytes) { Limit::Bytes } else { Limit::Lines };
+            notices.push(Notice::Lines { first, last, total, limit }.to_string());
         } else if let Some(limit) = self.request.limit {
             // Also for a negative limit, which leaves lines out at the end.
             let shown = (range.start + limit).min(total) - range.start;
             if range.start + shown < total {
                 let (left, next) = (total - (range.start + shown), range.start + shown + 1.0);
-                notices.push(format!("[{left} more lines in the file. Go on with offset={next}.]"));
+                notices.push(Notice::MoreLines { left, next }.to_string());
             }
         }
         let name = encoding.encoding.name();
         let is_utf8 = encoding.encoding == encoding_rs::UTF_8;
         if !is_utf8 {
-            notices.push(format!("[Decoded from {name}; edit works on UTF-8 and finds only its ASCII parts.]"));
+            notices.push(Notice::Decoded(name).to_string());
         }
         if selection.had_odd_bytes {
-            notices.push(format!("[Bytes that are not valid {name} are shown as \u{fffd}.]"));
+            notices.push(Notice::OddBytes(name).to_string());
         }
         Ok(TextRead {
             body: truncation.content.clone(),
