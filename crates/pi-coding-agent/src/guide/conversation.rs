@@ -6,7 +6,7 @@ use pi_ai::{Message, StopReason, ToolCallId, transcript::TranscriptState};
 use serde_json::{Map, Value};
 
 use super::{
-    intent::{Earlier, Intent, understand},
+    intent::{Earlier, Intent, PIPED, Piped, understand},
     utterance::{Attachment, Utterance},
 };
 
@@ -72,7 +72,7 @@ impl Conversation {
             tools: state.tools().map(|tool| tool.name.clone()).collect(),
             cwd: state.sections().get("cwd").and_then(|section| inside_tag(section, "cwd")).map(str::to_owned),
             intent: understand(&request, earlier.as_ref()),
-            attachments: Utterance::parse(&request).attachments,
+            attachments: attachments(&request),
             has_pictures: request_at
                 .and_then(|at| messages[at].as_user())
                 .is_some_and(|user| has_pictures(&user.content)),
@@ -147,6 +147,14 @@ fn facts(messages: &[Message]) -> Vec<Fact> {
             outcome: results.get(&call.id).cloned().unwrap_or(Outcome::Lost),
         })
         .collect()
+}
+
+/// The files and the piped text that came along with a request.
+fn attachments(request: &str) -> Vec<Attachment> {
+    match Piped::split(request) {
+        Some(piped) => vec![Attachment { name: PIPED.to_owned(), content: piped.material.to_owned() }],
+        None => Utterance::parse(request).attachments,
+    }
 }
 
 fn has_pictures(content: &pi_ai::Content) -> bool {

@@ -323,3 +323,156 @@ async fn an_answer_comes_in_small_pieces_costs_nothing_and_estimates_its_tokens(
     assert!(pieces > 20, "{pieces}");
     assert!(answer.usage.output > 50 && answer.usage.input > 0 && answer.usage.cost.total == 0.0);
 }
+
+/// A workspace whose crates say more about themselves than one result of the shell tool holds.
+fn talkative_workspace(crates: usize) -> Desktop {
+    let manifest = "[workspace]\nmembers = [\"crates/*\", \"examples/*\"]\n".to_owned();
+    let mut files = vec![("Cargo.toml".to_owned(), manifest)];
+    let prose: String = (0..58).map(|line| format!("//! Line {line} says {}\n", "much ".repeat(18))).collect();
+    for number in 0..crates {
+        let folder = if number % 2 == 0 { "examples" } else { "crates" };
+        let manifest = format!("[package]\nname = \"part-{number:02}\"\ndescription = \"does thing {number}\"\n");
+        files.push((format!("{folder}/part-{number:02}/Cargo.toml"), manifest));
+        files.push((format!("{folder}/part-{number:02}/src/lib.rs"), prose.clone()));
+        files.push((format!("{folder}/part-{number:02}/README.md"), prose.replace("//! ", "")));
+    }
+    let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    Desktop::new(&files)
+}
+
+#[tokio::test]
+async fn no_crate_is_missing_when_they_say_more_than_one_result_holds() {
+    let desktop = talkative_workspace(40);
+    let answer = desktop.ask("Which crates does this workspace have, and what does each do?").await;
+    assert_says(&answer, &["40 crates"]);
+    for number in 0..40 {
+        assert_says(&answer, &[&format!("`part-{number:02}`"), &format!("Does thing {number}.")]);
+    }
+    assert!(answer.find("part-39") < answer.find("part-00"), "examples come last: {answer}");
+    assert_says(&desktop.ask("what does part-31 do?").await, &["Does thing 31."]);
+    assert_says(&desktop.ask("explain the crate part-02").await, &["Does thing 2."]);
+}
+
+#[tokio::test]
+async fn heads_of_files_are_asked_for_again_when_the_output_loses_its_beginning() {
+    let long = format!("{}\n", "word ".repeat(78)).repeat(60);
+    let files: Vec<(String, String)> =
+        (0..8).map(|n| (format!("part{n}.py"), format!("\"\"\"Part {n}.\"\"\"\n{long}"))).collect();
+    let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    let answer = Desktop::new(&files).ask("which modules are there?").await;
+    for n in 0..8 {
+        assert_says(&answer, &[&format!("Part {n}.")]);
+    }
+}
+
+#[tokio::test]
+async fn numbers_are_right_for_files_that_no_result_holds() {
+    let log: String =
+        (0..20_000).map(|n| if n % 4 == 0 { "a TARGET and a TARGET\n" } else { "nothing to see\n" }).collect();
+    let desktop = Desktop::new(&[("big.log", &(log + "the end"))]);
+    assert_says(&desktop.ask("how many times does TARGET occur in big.log?").await, &["10000 times"]);
+    assert_says(&desktop.ask("how many times does TARGET occur?").await, &["10000 times", "1 file"]);
+    assert_says(&desktop.ask("search for TARGET").await, &["5000 lines", "… and 4960 more"]);
+    for question in
+        ["how many lines does big.log have?", "read big.log", "explain big.log", "how many lines of code are here?"]
+    {
+        assert_says(&desktop.ask(question).await, &["20001 line"]);
+    }
+    let end = desktop.ask("show the last 3 lines of big.log").await;
+    assert_says(&end, &["nothing to see\nnothing to see\nthe end"]);
+}
+
+#[tokio::test]
+async fn files_are_counted_beyond_what_a_list_shows() {
+    let mut files: Vec<(String, String)> =
+        (0..2501).map(|n| (format!("src/part{n}.py"), "TOKEN\n".to_owned())).collect();
+    files.push(("zz_long.txt".to_owned(), "x\n".repeat(5000)));
+    let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    let desktop = Desktop::new(&files);
+    assert_says(&desktop.ask("list the python files").await, &["2501 files", "… and 2441 more"]);
+    assert_says(&desktop.ask("how many python files are there?").await, &["2501"]);
+    assert_says(&desktop.ask("replace TOKEN by TOK everywhere").await, &["2501 files", "at most 24"]);
+    assert_says(&desktop.ask("what is the largest file?").await, &["`zz_long.txt` — 5000 lines"]);
+}
+
+#[tokio::test]
+async fn without_a_shell_numbers_that_may_be_too_small_say_so() {
+    let log = "TARGET\n".repeat(3000);
+    let desktop = Desktop::with_tools(&[("big.log", &log)], &["read", "grep", "find", "ls"]);
+    assert_says(&desktop.ask("how many times does TARGET occur?").await, &["at least 1000 times"]);
+    assert_says(&desktop.ask("show the last 2 lines of big.log").await, &["TARGET\nTARGET\n```"]);
+}
+
+#[tokio::test]
+async fn dependencies_that_an_explanation_leaves_out_are_counted() {
+    let names: String = (0..60).map(|n| format!("dep{n} = \"1\"\n")).collect();
+    let manifest = format!("[package]\nname = \"x\"\n\n[dependencies]\n{names}");
+    let answer = Desktop::new(&[("Cargo.toml", &manifest)]).ask("explain Cargo.toml").await;
+    assert_says(&answer, &["60 dependencies", "and 20 others"]);
+}
+
+#[tokio::test]
+async fn notices_of_tools_are_not_taken_for_text() {
+    let desktop = Desktop::new(&[("huge.txt", &"long ".repeat(600_000))]);
+    fs::write(desktop.dir.path().join("latin.txt"), b"caf\xe9 au lait\nd\xe9j\xe0 vu\n").unwrap();
+    for question in ["read latin.txt", "explain latin.txt"] {
+        let answer = desktop.ask(question).await;
+        assert_says(&answer, &["café au lait", "windows-1252", "2 lines"]);
+        assert!(!answer.contains("Decoded"), "{answer}");
+    }
+    for question in ["read huge.txt", "explain huge.txt"] {
+        let answer = desktop.ask(question).await;
+        assert_says(&answer, &["too long", "long long long"]);
+        assert!(!answer.contains("alone has"), "{answer}");
+    }
+    let answer = desktop.ask("<file name=\"/x/bin.dat\">\nab\0\u{1}\0cd\n</file>\nexplain this").await;
+    assert_says(&answer, &["no text file"]);
+}
+
+#[tokio::test]
+async fn a_command_that_a_signal_ended_still_has_its_exit_code() {
+    let desktop = Desktop::new(&[("a.txt", "x\n")]);
+    let answer = desktop.ask("run `echo said; kill -9 $$`").await;
+    assert_says(&answer, &["said", "137"]);
+}
+
+#[tokio::test]
+async fn piped_output_is_read_instead_of_running_the_tests() {
+    let output = "running 2 tests\ntest tests::a ... ok\ntest tests::adds ... FAILED\n\nfailures:\n\n---- tests::adds stdout ----\n\
+                  thread 'tests::adds' (1) panicked at src/lib.rs:7:9:\nassertion `left == right` failed: sums\n  left: 3\n right: 4\n\n\n\
+                  failures:\n    tests::adds\n\ntest result: FAILED. 1 passed; 1 failed; 0 ignored; finished in 0.00s";
+    // A folder whose tests would say something else.
+    let desktop = python_folder();
+    for request in ["Explain the first failure", "\nexplain the first failure"] {
+        let answer = desktop.ask(&format!("{output}{request}")).await;
+        assert_says(&answer, &["tests::adds", "src/lib.rs:7", "left: 3"]);
+        assert!(!answer.contains("test_sunday"), "{answer}");
+    }
+    let answer =
+        desktop.ask("warning: odd\nerror[E0425]: cannot find value `x`\n --> src/main.rs:2:5What is the error?").await;
+    assert_says(&answer, &["cannot find value", "src/main.rs:2"]);
+    assert_says(&desktop.ask("one\ntwo\nthree.Summarize this").await, &["piped text has 3 lines", "one"]);
+    assert_says(&desktop.ask("one\ntwo\nthree.How many lines are there?").await, &["3 lines"]);
+}
+
+#[tokio::test]
+async fn everyday_ways_to_ask_are_understood() {
+    let desktop = Desktop::new(&[
+        ("Cargo.toml", "[package]\nname = \"x\"\nlicense = \"MIT\"\n"),
+        (
+            "src/lib.rs",
+            "pub struct Counter;\n\npub fn add(a: u8) -> u8 {\n    a\n}\n\npub fn twice() -> u8 {\n    add(1)\n}\n",
+        ),
+    ]);
+    for question in ["what is in src", "what is in the src folder", "what's in the folder src?"] {
+        assert_says(&desktop.ask(question).await, &["`lib.rs`"]);
+    }
+    for question in ["what licence does it have", "What license does this project use?"] {
+        assert_says(&desktop.ask(question).await, &["MIT"]);
+    }
+    let answer = desktop.ask("how do I run the tests?").await;
+    assert_says(&answer, &["To test it", "`cargo test`"]);
+    assert_says(&desktop.ask("find where add is used").await, &["is used on 1 line", "src/lib.rs:8"]);
+    assert_says(&desktop.ask("run ls -la").await, &["Cargo.toml", "src"]);
+    assert_says(&desktop.ask("find where counter is defined").await, &["`Counter`", "src/lib.rs:1"]);
+}

@@ -2,25 +2,25 @@
 
 use serde_json::{Value, json};
 
-use super::{Ask, Desk, Effect, Outcome, Stop, Trouble, all, brief, notices::read_notice, quote, shell};
-use crate::guide::utterance::has_extension;
+use super::{
+    Amount, Ask, Desk, Effect, Listing, Outcome, Stop, Trouble, all, brief,
+    listing::{first_and_total, lines_and_total},
+    quote, shell,
+};
+use crate::{guide::utterance::has_extension, tools::read::take_remarks};
 
 /// The text of a file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(in crate::guide) struct FileText {
     pub(in crate::guide) text: String,
-    /// The lines of the whole file.
+    /// The lines of the whole file as `read` counts them: a newline at the end begins another one.
     pub(in crate::guide) total_lines: Option<usize>,
     /// Whether this is all of it.
     pub(in crate::guide) complete: bool,
-}
-
-impl FileText {
-    /// The lines of the whole file, or of the part that is known.
-    pub(in crate::guide) fn lines(&self) -> usize {
-        let known = line_count(&self.text);
-        if self.complete { known } else { self.total_lines.unwrap_or(known) }
-    }
+    /// The encoding that it was decoded from, when it is not UTF-8.
+    pub(in crate::guide) encoding: Option<String>,
+    /// The line, from 1, at which reading stopped because it is too long.
+    pub(in crate::guide) too_long: Option<usize>,
 }
 
 /// A newline at the end begins no line.
@@ -45,6 +45,14 @@ pub(in crate::guide) struct Found {
 
 /// Parts of one file that are read one after the other.
 const MOST_PARTS: usize = 8;
+/// Files of which one call asks for the first lines.
+const HEADS_AT_ONCE: usize = 24;
+/// Files that are listed: what an output of the shell tool holds.
+const MOST_FILES: usize = 1900;
+/// Files that are listed by name.
+const MOST_FOUND: usize = 300;
+/// Files that the tool for finding files gives.
+const FIND_LIMIT: usize = 1000;
 
 impl Desk<'_> {
     /// The text of a file, as much as a few reads give.
@@ -69,15 +77,17 @@ impl Desk<'_> {
                 Some(line) => json!({"path": path, "offset": line}),
             };
             let text = self.done("read", arguments, || format!("reading {path}"))?;
-            let (body, notice) = read_notice(&text);
+            let (body, remarks) = take_remarks(&text);
             if part > 0 && !file.text.ends_with('\n') {
                 file.text.push('\n');
             }
             file.text.push_str(body);
-            file.total_lines = notice.total.or(file.total_lines);
-            match notice.next_line {
+            file.total_lines = remarks.total_lines.or(file.total_lines);
+            file.encoding = remarks.encoding.or(file.encoding);
+            file.too_long = remarks.too_long;
+            match remarks.next_line {
                 Some(line) => next = Some(line),
-                None => return Ok(FileText { complete: true, ..file }),
+                None => return Ok(FileText { complete: file.too_long.is_none(), ..file }),
             }
         }
         Ok(file)
@@ -93,7 +103,7 @@ impl Desk<'_> {
             return Err(Stop::Trouble(Trouble::Failed { doing: format!("reading {path}"), message }));
         }
         // The shell tool drops the newline at the end, which text files have.
-        Ok(FileText { text: output.text + "\n", total_lines: None, complete: !output.cut })
+        Ok(FileText { text: output.text + "\n", complete: !output.cut, ..FileText::default() })
     }
 
     /// Some lines of a file, from 1.
@@ -102,11 +112,13 @@ impl Desk<'_> {
             let text = self.done("read", json!({"path": path, "offset": from.max(1), "limit": count}), || {
                 format!("reading {path}")
             })?;
-            let (body, notice) = read_notice(&text);
+            let (body, remarks) = take_remarks(&text);
             return Ok(FileText {
                 text: body.to_owned(),
-                total_lines: notice.total,
-                complete: notice.next_line.is_none(),
+                total_lines: remarks.total_lines,
+                complete: remarks.next_line.is_none() && remarks.too_long.is_none(),
+                encoding: remarks.encoding,
+                too_long: remarks.too_long,
             });
         }
         let command = format!(
@@ -118,7 +130,7 @@ impl Desk<'_> {
         if !output.succeeded() {
             return Err(Stop::Trouble(Trouble::Failed { doing: format!("reading {path}"), message: output.text }));
         }
-        Ok(FileText { text: output.text, total_lines: None, complete: false })
+        Ok(FileText { text: output.text, ..FileText::default() })
     }
 
     /// The entries of a folder, hidden ones included.
@@ -158,6 +170,16 @@ impl Desk<'_> {
             let questions: Vec<_> = paths.iter().take(48).map(|path| self.read_lines(path, 1, lines)).collect();
             return Ok(all(questions)?.into_iter().map(|file| file.ok().map(|file| file.text)).collect());
         }
+        // Several calls at once, each with an output that most likely fits.
+        let questions: Vec<_> = paths.chunks(HEADS_AT_ONCE).map(|paths| self.heads_by_shell(paths, lines)).collect();
+        let mut heads = Vec::new();
+        for answer in all(questions)? {
+            heads.extend(answer.map_err(Stop::Trouble)?);
+        }
+        Ok(heads)
+    }
+
+    fn heads_by_shell(&mut self, paths: &[String], lines: usize) -> Ask<Vec<Option<String>>> {
         let mut heads: Vec<Option<String>> = vec![None; paths.len()];
         let mut open: Vec<usize> = (0..paths.len()).collect();
         // Output that grows too long loses its beginning; what is missing then is asked for again.
@@ -165,8 +187,7 @@ impl Desk<'_> {
             let names: Vec<String> = open.iter().map(|index| quote(&paths[*index])).collect();
             let command = format!("head -n {lines} {} /dev/null 2>/dev/null | cut -c1-400", names.join(" "));
             let output = self.bash(&command, None)?;
-            let parts = split_heads(&output.text, paths);
-            for (index, part) in parts {
+            for (index, part) in split_heads(&output.text, paths) {
                 heads[index] = Some(part);
             }
             if !output.cut {
@@ -182,10 +203,10 @@ impl Desk<'_> {
     }
 
     /// The files below a folder, as git or the file system knows them.
-    pub(in crate::guide) fn files(&mut self, folder: &str) -> Ask<Vec<String>> {
+    pub(in crate::guide) fn files(&mut self, folder: &str) -> Ask<Listing<String>> {
         if self.has("bash") {
-            let output = self.bash(&format!("{} | sort -u | head -n 1900", shell::list_files(folder)), None)?;
-            return Ok(output.text.lines().map(str::to_owned).collect());
+            let command = format!("{} | sort -u | {}", shell::list_files(folder), first_and_total(MOST_FILES));
+            return Ok(lines_and_total(&self.bash(&command, None)?));
         }
         if self.has("find") {
             let text = self.done(
@@ -193,33 +214,33 @@ impl Desk<'_> {
                 json!({"pattern": "*", "path": if folder.is_empty() { "." } else { folder }}),
                 || "finding files".to_owned(),
             )?;
-            return Ok(plain_lines(&text)
-                .filter(|line| !line.ends_with('/'))
-                .map(|line| under(folder, line))
-                .collect());
+            let files = plain_lines(&text).map(str::to_owned).collect();
+            return Ok(Listing::up_to(FIND_LIMIT, files)
+                .filter_map(|line| (!line.ends_with('/')).then(|| under(folder, &line))));
         }
         Err(Stop::Trouble(Trouble::NoTool { need: "to find files", any_of: "find or bash" }))
     }
 
     /// Files whose name fits a pattern with `*` and `?`, in any folder.
-    pub(in crate::guide) fn find(&mut self, pattern: &str) -> Ask<Vec<String>> {
+    pub(in crate::guide) fn find(&mut self, pattern: &str) -> Ask<Listing<String>> {
         if self.has("find") {
             let text = self.done("find", json!({"pattern": pattern}), || format!("finding {pattern}"))?;
-            return Ok(plain_lines(&text).map(str::to_owned).collect());
+            return Ok(Listing::up_to(FIND_LIMIT, plain_lines(&text).map(str::to_owned).collect()));
         }
         if !self.has("bash") {
             return Err(Stop::Trouble(Trouble::NoTool { need: "to find files", any_of: "find or bash" }));
         }
         let command = format!(
-            "{} | sort -u | grep -iE {} | head -n 300",
+            "{} | sort -u | grep -iE {} | {}",
             shell::list_files("."),
-            quote(&name_expression(pattern))
+            quote(&name_expression(pattern)),
+            first_and_total(MOST_FOUND)
         );
-        Ok(self.bash(&command, None)?.text.lines().map(str::to_owned).collect())
+        Ok(lines_and_total(&self.bash(&command, None)?))
     }
 
     /// Lines with a text, in the files below a folder or in one file.
-    pub(in crate::guide) fn search(&mut self, folder: &str, query: &Query) -> Ask<Vec<Found>> {
+    pub(in crate::guide) fn search(&mut self, folder: &str, query: &Query) -> Ask<Listing<Found>> {
         if self.has("grep") {
             let pattern = query.expression();
             let mut arguments = json!({"pattern": pattern, "limit": query.most});
@@ -233,34 +254,42 @@ impl Desk<'_> {
                 arguments["path"] = folder.into();
             }
             let text = self.done("grep", arguments, || format!("searching for {}", brief(&query.text)))?;
-            return Ok(text.lines().filter_map(|line| found(line, folder)).collect());
+            return Ok(Listing::up_to(query.most, text.lines().filter_map(|line| found(line, folder)).collect()));
         }
         if !self.has("bash") {
             return Err(Stop::Trouble(Trouble::NoTool { need: "to search", any_of: "grep or bash" }));
         }
-        let command = shell::search(folder, query.flags(), &query.pattern_for_grep(), query.most);
-        Ok(self.bash(&command, None)?.text.lines().filter_map(|line| found(line, "")).collect())
+        let command = format!(
+            "{} | cut -c1-300 | {}",
+            shell::grep(folder, &format!("-nI {}", query.flags()), &query.text),
+            first_and_total(query.most)
+        );
+        Ok(lines_and_total(&self.bash(&command, None)?).filter_map(|line| found(&line, "")))
     }
 
-    /// How many lines match in each file.
-    pub(in crate::guide) fn count_matches(&mut self, folder: &str, query: &Query) -> Ask<Vec<(String, usize)>> {
+    /// Files with matching lines, and how many each has.
+    pub(in crate::guide) fn count_matches(&mut self, folder: &str, query: &Query) -> Ask<Listing<(String, usize)>> {
         if !self.has("bash") {
             let found = self.search(folder, &Query { most: 1000, ..query.clone() })?;
+            let is_all = found.total == Amount::Exactly(found.items.len());
             let mut counts: Vec<(String, usize)> = Vec::new();
-            for line in found {
+            for line in found.items {
                 match counts.last_mut() {
                     Some((file, count)) if *file == line.file => *count += 1,
                     _ => counts.push((line.file, 1)),
                 }
             }
-            return Ok(counts);
+            return Ok(Listing::up_to(if is_all { usize::MAX } else { 0 }, counts));
         }
-        let output = self.bash(&shell::count_matches(folder, query.flags(), &query.pattern_for_grep()), None)?;
-        let counts = output.text.lines().filter_map(|line| {
+        let command = format!(
+            "{} | grep -v ':0$' | {}",
+            shell::grep(folder, &format!("-cI {}", query.flags()), &query.text),
+            first_and_total(400)
+        );
+        Ok(lines_and_total(&self.bash(&command, None)?).filter_map(|line| {
             let (file, count) = line.rsplit_once(':')?;
             Some((file.trim_start_matches("./").to_owned(), count.parse().ok()?))
-        });
-        Ok(counts.collect())
+        }))
     }
 
     /// Replaces texts in a file, each of which occurs once.
@@ -329,11 +358,7 @@ impl Query {
         }
     }
 
-    fn pattern_for_grep(&self) -> String {
-        self.text.clone()
-    }
-
-    fn flags(&self) -> &'static str {
+    pub(super) fn flags(&self) -> &'static str {
         match (self.kind, self.ignore_case) {
             (QueryKind::Text, false) => "-F",
             (QueryKind::Text, true) => "-Fi",

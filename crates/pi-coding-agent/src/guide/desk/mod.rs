@@ -5,7 +5,9 @@
 //! stops at the next question, until none is left. So a task needs no state of its own: the transcript is its state.
 
 mod files;
+mod listing;
 mod notices;
+mod numbers;
 mod shell;
 
 use serde_json::{Map, Value, json};
@@ -13,6 +15,8 @@ use serde_json::{Map, Value, json};
 use super::conversation::{Conversation, Outcome};
 
 pub(super) use files::{Entry, FileText, Found, Query, QueryKind, escape_expression, line_count};
+pub(super) use listing::{Amount, Listing};
+pub(super) use numbers::LinesOfKind;
 pub(super) use shell::quote;
 
 /// Requests with tool calls that one prompt may cost.

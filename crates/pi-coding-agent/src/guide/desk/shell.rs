@@ -24,22 +24,18 @@ pub(super) fn list_files(folder: &str) -> String {
     )
 }
 
-/// Prints `file:line:text` for matching lines, of the files below a folder or of one file. `flags` goes to grep.
-pub(super) fn search(folder: &str, flags: &str, pattern: &str, most: usize) -> String {
+/// Prints what grep says about the files below a folder or about one file.
+pub(super) fn grep(folder: &str, flags: &str, pattern: &str) -> String {
     format!(
-        "{} | sort -u | tr '\\n' '\\0' | xargs -0 grep -nI {flags} -e {} /dev/null 2>/dev/null | cut -c1-300 | head -n {most}",
+        "{} | sort -u | tr '\\n' '\\0' | xargs -0 grep {flags} -e {} /dev/null 2>/dev/null",
         list_files(folder),
         quote(pattern)
     )
 }
 
-/// Prints `file:count` for files with matching lines, all of them in one stream.
-pub(super) fn count_matches(folder: &str, flags: &str, pattern: &str) -> String {
-    format!(
-        "{} | sort -u | tr '\\n' '\\0' | xargs -0 grep -cI {flags} -e {} /dev/null 2>/dev/null | grep -v ':0$' | head -n 400",
-        list_files(folder),
-        quote(pattern)
-    )
+/// The same with bytes for characters, so that text in any encoding is text: for counting.
+pub(super) fn grep_bytes(folder: &str, flags: &str, pattern: &str) -> String {
+    grep(folder, flags, pattern).replacen("xargs -0 grep", "LC_ALL=C xargs -0 grep", 1)
 }
 
 #[cfg(test)]

@@ -3,10 +3,12 @@
 mod follow_up;
 mod keywords;
 mod pattern;
+mod piped;
 mod sequence;
 mod table;
 
 pub(super) use follow_up::Earlier;
+pub(super) use piped::{PIPED, Piped};
 pub(super) use sequence::understand;
 
 /// What is asked for.
@@ -66,6 +68,8 @@ pub(super) enum Intent {
     Fact { key: String },
     /// The largest files.
     Largest,
+    /// A question about text that came through a pipe.
+    AboutPiped { text: String, question: PipedQuestion },
     /// A summary of the conversation, for a compaction.
     Summarize,
     /// Several requests in one.
@@ -83,6 +87,17 @@ pub(super) enum Subject {
     Attached,
     /// A place in a file.
     At { file: String, line: usize },
+}
+
+/// What is asked about piped text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PipedQuestion {
+    /// What went wrong.
+    Failures,
+    /// One of the things that went wrong, counted from 1.
+    Failure(usize),
+    /// How long it is.
+    Size,
 }
 
 /// A kind of part that a project is made of.

@@ -1,12 +1,15 @@
 //! From what was said to what is meant: follow-ups, several requests in one, patterns, keywords.
 
-use super::{Intent, Subject, follow_up::Earlier, keywords, table};
+use super::{Intent, Subject, follow_up::Earlier, keywords, piped::Piped, table};
 use crate::guide::utterance::{TokenKind, Utterance};
 
 /// What a person means, or `None` when the rules do not know.
 pub(in crate::guide) fn understand(text: &str, earlier: Option<&Earlier>) -> Option<Intent> {
     if text.trim_start().starts_with("<conversation>") {
         return Some(Intent::Summarize);
+    }
+    if let Some(piped) = Piped::split(text) {
+        return piped.intent().or_else(|| whole(&Utterance::parse(piped.request), earlier));
     }
     let said = Utterance::parse(text);
     if said.tokens.is_empty() {
@@ -31,7 +34,9 @@ fn whole(said: &Utterance, earlier: Option<&Earlier>) -> Option<Intent> {
         let said = Utterance::parse(&earlier?.spell_out(said)?);
         several(&said).or_else(|| table::look_up(&said)).or_else(|| keywords::guess(&said))
     };
+    // What came along is meant before what was spoken of earlier.
     if !said.continues
+        && said.attachments.is_empty()
         && let Some(intent) = before()
     {
         return Some(intent);
@@ -39,6 +44,7 @@ fn whole(said: &Utterance, earlier: Option<&Earlier>) -> Option<Intent> {
     match by_itself() {
         Some(Intent::Several(all)) => Some(Intent::Several(all)),
         // The same request about "it" says more when "it" has a name.
+        Some(found) if !said.attachments.is_empty() => Some(found),
         Some(found) => {
             let same_kind = |other: &Intent| std::mem::discriminant(other) == std::mem::discriminant(&found);
             Some(spelled_out().filter(same_kind).unwrap_or(found))

@@ -1,8 +1,8 @@
 //! Counting.
 
-use super::text::{code, list, plural};
+use super::text::{amount, code, list, plural};
 use crate::guide::{
-    desk::{Ask, Desk, Query, QueryKind, Settle, line_count, quote},
+    desk::{Amount, Ask, Desk, LinesOfKind, Query, QueryKind, Settle},
     intent::{Countable, PartKind},
     language::{Language, items_of},
     utterance::has_extension,
@@ -15,25 +15,21 @@ pub(super) fn count(desk: &mut Desk<'_>, what: &Countable, scope: Option<&str>) 
         Countable::Lines => lines(desk, scope),
         Countable::Words => match scope {
             Some(file) => {
-                let text = desk.read(file)?.text;
-                Ok(format!("{} has {}.", code(file), plural(text.split_whitespace().count(), "word")))
+                let text = desk.read(file)?;
+                let words = text.text.split_whitespace().count();
+                let words = if text.complete { Amount::Exactly(words) } else { Amount::AtLeast(words) };
+                Ok(format!("{} has {}.", code(file), amount(words, "word")))
             }
             None => Ok("In which file? Tell me its name.".to_owned()),
         },
         Countable::Files { extension } => {
-            let files = desk.files(scope.unwrap_or("."))?;
-            let fitting = files
-                .iter()
-                .filter(|file| extension.as_ref().is_none_or(|extension| file.ends_with(&format!(".{extension}"))))
-                .count();
-            let kind =
-                extension.as_ref().map(|extension| format!("{} ", code(format!(".{extension}")))).unwrap_or_default();
-            let verb = if fitting == 1 { "is" } else { "are" };
-            let at_least = if files.len() >= 1900 { "at least " } else { "" };
-            Ok(format!(
-                "There {verb} {at_least}{fitting} {kind}file{}{place}, without what git ignores.",
-                if fitting == 1 { "" } else { "s" }
-            ))
+            let fitting = desk.count_files(scope.unwrap_or("."), extension.as_deref())?;
+            let noun = match extension {
+                Some(extension) => format!("{} file", code(format!(".{extension}"))),
+                None => "file".to_owned(),
+            };
+            let verb = if fitting.number() == 1 { "is" } else { "are" };
+            Ok(format!("There {verb} {}{place}, without what git ignores.", amount(fitting, &noun)))
         }
         Countable::Functions => functions(desk, scope),
         Countable::Tests => tests(desk, scope),
@@ -47,29 +43,12 @@ pub(super) fn count(desk: &mut Desk<'_>, what: &Countable, scope: Option<&str>) 
         }
         Countable::Dependencies => super::project::dependencies(desk, scope),
         Countable::Occurrences(text) => {
-            if let Some(file) = scope.filter(|scope| has_extension(scope)) {
-                let content = desk.read(file)?.text;
-                return Ok(format!(
-                    "{} occurs {} in {}.",
-                    code(text),
-                    plural(content.matches(text.as_str()).count(), "time"),
-                    code(file)
-                ));
-            }
-            let query = Query { most: 1000, ..Query::new(text.as_str(), QueryKind::Text) };
-            let found = desk.search(scope.unwrap_or("."), &query)?;
-            let total: usize = found.iter().map(|line| line.text.matches(text.as_str()).count().max(1)).sum();
-            let mut files: Vec<&str> = found.iter().map(|line| line.file.as_str()).collect();
-            files.dedup();
-            let at_least = if found.len() >= 1000 { "at least " } else { "" };
-            Ok(match total {
-                0 => format!("{} does not occur{place}.", code(text)),
-                _ => format!(
-                    "{} occurs {at_least}{}{place}, in {}.",
-                    code(text),
-                    plural(total, "time"),
-                    plural(files.len(), "file")
-                ),
+            let (times, files) = desk.occurrences(scope.unwrap_or("."), text)?;
+            let times_said = amount(times, "time");
+            Ok(match times {
+                Amount::Exactly(0) => format!("{} does not occur{place}.", code(text)),
+                _ if scope.is_some_and(has_extension) => format!("{} occurs {times_said}{place}.", code(text)),
+                _ => format!("{} occurs {times_said}{place}, in {}.", code(text), amount(files, "file")),
             })
         }
     }
@@ -84,35 +63,33 @@ fn lines(desk: &mut Desk<'_>, scope: Option<&str>) -> Ask<String> {
         let located = super::explain::locate(desk, file)?;
         match located {
             super::explain::Located::File(path) => {
-                if desk.has("bash") {
-                    let output = desk.bash(&format!("wc -l < {}", quote(&path)), None)?;
-                    if let Ok(newlines) = output.text.trim().parse::<usize>() {
-                        return Ok(format!("{} has {}.", code(&path), plural(newlines, "line")));
-                    }
-                }
-                let text = desk.read(&path)?;
-                return Ok(format!(
-                    "{} has {}.",
-                    code(&path),
-                    plural(text.lines().max(line_count(&text.text)), "line")
-                ));
+                let text = desk.read_start(&path)?;
+                let lines = desk.lines_of(&path, &text)?;
+                return Ok(format!("{} has {}.", code(&path), amount(lines, "line")));
             }
             super::explain::Located::Answer(answer) => return Ok(answer),
             super::explain::Located::Folder(_) => {}
         }
     }
     let folder = scope.unwrap_or(".");
-    let every_line = Query { most: 1000, ..Query::new("", QueryKind::Text) };
-    let counts = desk.count_matches(folder, &every_line)?;
+    let (kinds, is_all) = match desk.lines_by_kind(folder)? {
+        Some(kinds) => (kinds, true),
+        None => {
+            let counts = desk.count_matches(folder, &Query::new("", QueryKind::Text))?;
+            let is_all = matches!(counts.total, Amount::Exactly(_));
+            let kinds = counts.items.into_iter().map(|(example, lines)| LinesOfKind { example, files: 1, lines });
+            (kinds.collect(), is_all)
+        }
+    };
     let mut by_language: Vec<(&'static str, usize, usize)> = Vec::new();
-    for (file, count) in counts.iter().filter(|(file, _)| file != "/dev/null") {
-        let name = Language::of_path(file).map_or("other text", Language::name);
+    for kind in &kinds {
+        let name = Language::of_path(&kind.example).map_or("other text", Language::name);
         match by_language.iter_mut().find(|(known, _, _)| *known == name) {
             Some((_, files, lines)) => {
-                *files += 1;
-                *lines += count;
+                *files += kind.files;
+                *lines += kind.lines;
             }
-            None => by_language.push((name, 1, *count)),
+            None => by_language.push((name, kind.files, kind.lines)),
         }
     }
     by_language.sort_by_key(|(_, _, lines)| std::cmp::Reverse(*lines));
@@ -123,7 +100,7 @@ fn lines(desk: &mut Desk<'_>, scope: Option<&str>) -> Ask<String> {
         .map(|(name, files, lines)| format!("{name}: {} in {}", plural(*lines, "line"), plural(*files, "file")))
         .collect();
     let place = scope.map(|scope| format!(" in {}", code(scope))).unwrap_or_default();
-    let at_least = if counts.len() >= 400 { "At least " } else { "" };
+    let at_least = if is_all { "" } else { "At least " };
     Ok(format!("{at_least}{} in {}{place}:\n\n{}", plural(total, "line"), plural(files, "file"), list(&items, 20)))
 }
 
@@ -137,22 +114,23 @@ fn functions(desk: &mut Desk<'_>, scope: Option<&str>) -> Ask<String> {
     };
     let items = items_of(language, &text.text);
     let count = items.iter().filter(|item| matches!(item.kind, "function" | "method")).count();
-    Ok(format!("{} has {}.", code(file), plural(count, "function")))
+    let count = if text.complete { Amount::Exactly(count) } else { Amount::AtLeast(count) };
+    Ok(format!("{} has {}.", code(file), amount(count, "function")))
 }
 
 fn tests(desk: &mut Desk<'_>, scope: Option<&str>) -> Ask<String> {
     const MARKS: &str =
         "^[[:space:]]*(#\\[([a-z_]+::)*test(\\(|\\])|(async )?def test_|func Test[A-Z_]|(it|test)\\(|@Test)";
     let query = Query { most: 1000, ..Query::new(MARKS, QueryKind::Expression) };
-    let counts = desk.count_matches(scope.unwrap_or("."), &query).settle()?.unwrap_or_default();
-    let total: usize = counts.iter().map(|(_, count)| count).sum();
+    let none = (Amount::Exactly(0), Amount::Exactly(0));
+    let (total, files) = desk.matching_lines(scope.unwrap_or("."), &query).settle()?.unwrap_or(none);
     let place = scope.map(|scope| format!(" in {}", code(scope))).unwrap_or_default();
     Ok(match total {
-        0 => format!("I see no tests{place}: no line marks one in a way that I know."),
+        Amount::Exactly(0) => format!("I see no tests{place}: no line marks one in a way that I know."),
         _ => format!(
             "I count {}{place} by their marks (such as `#[test]`, `def test_`, `func Test`), in {}.",
-            plural(total, "test"),
-            plural(counts.len(), "file")
+            amount(total, "test"),
+            amount(files, "file")
         ),
     })
 }

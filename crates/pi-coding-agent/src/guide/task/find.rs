@@ -1,8 +1,8 @@
 //! Where things are: definitions, uses, texts, files.
 
-use super::text::{block_in, code, list, plural, shorten};
+use super::text::{amount, block_in, code, list, list_of, shorten};
 use crate::guide::{
-    desk::{Ask, Desk, Found, Query, QueryKind, escape_expression},
+    desk::{Amount, Ask, Desk, Found, Listing, Query, QueryKind, escape_expression},
     intent::Usage,
     language::{Language, definition_of},
 };
@@ -12,22 +12,12 @@ const LEADS: &str = "fn|struct|enum|union|trait|type|mod|const|static|let|var|va
 
 /// Places that define a name, the likeliest first, each with the word for what it is.
 pub(super) fn definitions(desk: &mut Desk<'_>, name: &str) -> Ask<Vec<(Found, &'static str)>> {
-    // `Type::method` and `module.function`: the last part is defined, the others say where.
-    let parts: Vec<&str> = name.split(['.', ':', '#']).filter(|part| !part.is_empty()).collect();
-    let Some((wanted, context)) = parts.split_last() else { return Ok(Vec::new()) };
-    let escaped = escape_expression(wanted);
-    let keyword = format!(
-        "(^|[^A-Za-z0-9_])({LEADS}|#define)[[:space:]]+(mut[[:space:]]+|\\([^)]*\\)[[:space:]]*|self\\.|[A-Za-z_]+[.:])?{escaped}([^A-Za-z0-9_]|$)"
-    );
-    let bare =
-        format!("^[[:space:]]*([A-Za-z_<>,*&:. ]+[[:space:]*&])?{escaped}[[:space:]]*(\\(|:?=[^=]|::|:[^:]*=[^=])");
-    let query = Query { most: 300, ..Query::new(format!("{keyword}|{bare}"), QueryKind::Expression) };
-    let found = desk.search(".", &query)?;
+    let found = possible_definitions(desk, name, Case::Exact)?;
+    let Some((wanted, context)) = split_name(name) else { return Ok(Vec::new()) };
     let mut definitions: Vec<(Found, &'static str)> = found
         .into_iter()
         .filter_map(|place| {
-            let language = Language::of_path(&place.file);
-            let kind = definition_of(language, &place.text, wanted)?;
+            let kind = definition_of(Language::of_path(&place.file), &place.text, wanted)?;
             Some((place, kind))
         })
         .collect();
@@ -46,6 +36,55 @@ pub(super) fn definitions(desk: &mut Desk<'_>, name: &str) -> Ask<Vec<(Found, &'
         )
     });
     Ok(definitions)
+}
+
+/// Whether upper and lower case count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Case {
+    Exact,
+    Any,
+}
+
+/// `Type::method` and `module.function`: the last part is defined, the others say where.
+fn split_name(name: &str) -> Option<(&str, Vec<&str>)> {
+    let mut parts: Vec<&str> = name.split(['.', ':', '#']).filter(|part| !part.is_empty()).collect();
+    let wanted = parts.pop()?;
+    Some((wanted, parts))
+}
+
+/// Lines that look as if they defined a name.
+fn possible_definitions(desk: &mut Desk<'_>, name: &str, case: Case) -> Ask<Vec<Found>> {
+    let Some((wanted, _)) = split_name(name) else { return Ok(Vec::new()) };
+    let escaped = escape_expression(wanted);
+    let keyword = format!(
+        "(^|[^A-Za-z0-9_])({LEADS}|#define)[[:space:]]+(mut[[:space:]]+|\\([^)]*\\)[[:space:]]*|self\\.|[A-Za-z_]+[.:])?{escaped}([^A-Za-z0-9_]|$)"
+    );
+    let bare =
+        format!("^[[:space:]]*([A-Za-z_<>,*&:. ]+[[:space:]*&])?{escaped}[[:space:]]*(\\(|:?=[^=]|::|:[^:]*=[^=])");
+    let query = Query {
+        most: 300,
+        ignore_case: case == Case::Any,
+        ..Query::new(format!("{keyword}|{bare}"), QueryKind::Expression)
+    };
+    Ok(desk.search(".", &query)?.items)
+}
+
+/// Names that are defined and differ from a name only in upper and lower case.
+fn defined_in_other_case(desk: &mut Desk<'_>, name: &str) -> Ask<Vec<(String, Found, &'static str)>> {
+    let Some((wanted, _)) = split_name(name) else { return Ok(Vec::new()) };
+    let found = possible_definitions(desk, name, Case::Any)?;
+    let mut names: Vec<(String, Found, &'static str)> = found
+        .into_iter()
+        .filter_map(|place| {
+            let at = place.text.to_ascii_lowercase().find(&wanted.to_ascii_lowercase())?;
+            let spelled = place.text.get(at..at + wanted.len())?.to_owned();
+            let kind = definition_of(Language::of_path(&place.file), &place.text, &spelled)?;
+            Some((spelled, place, kind))
+        })
+        .collect();
+    // A type is likelier meant than a variable.
+    names.sort_by_key(|(_, _, kind)| matches!(*kind, "variable" | "constant" | "value"));
+    Ok(names)
 }
 
 /// Answers where a name is defined.
@@ -87,17 +126,31 @@ pub(super) fn definition(desk: &mut Desk<'_>, name: &str) -> Ask<String> {
 }
 
 fn not_defined(desk: &mut Desk<'_>, name: &str) -> Ask<String> {
+    let others = defined_in_other_case(desk, name)?;
+    if !others.is_empty() {
+        let items: Vec<String> = others
+            .iter()
+            .map(|(spelled, place, kind)| {
+                format!("{} ({kind}) in {}", code(spelled), code(format!("{}:{}", place.file, place.line)))
+            })
+            .collect();
+        return Ok(format!(
+            "I found no definition of {}. With other upper and lower case there is one:\n\n{}",
+            code(name),
+            list(&items, 12)
+        ));
+    }
     let last = name.split(['.', ':', '#']).rfind(|part| !part.is_empty()).unwrap_or(name);
     let query = Query { ignore_case: true, most: 60, ..Query::new(last, QueryKind::Text) };
     let found = desk.search(".", &query)?;
-    if found.is_empty() {
+    if found.items.is_empty() {
         return Ok(format!("I found no definition of {} here, and the name does not occur in any file.", code(name)));
     }
     Ok(format!(
         "I found no line here that defines {}. It occurs on {}:\n\n{}",
         code(name),
-        plural(found.len(), "line"),
-        list(&found.iter().map(place_line).collect::<Vec<_>>(), 15)
+        amount(found.total, "line"),
+        list_of(&found.items.iter().map(place_line).collect::<Vec<_>>(), 15, found.total)
     ))
 }
 
@@ -116,46 +169,52 @@ pub(super) fn search(desk: &mut Desk<'_>, text: &str, scope: Option<&str>, usage
     let exact = Query { most: 400, ..Query::new(text, kind) };
     let mut found = desk.search(folder, &exact)?;
     let mut note = "";
-    if found.is_empty() && text.chars().any(char::is_alphabetic) {
+    if found.items.is_empty() && text.chars().any(char::is_alphabetic) {
         found = desk.search(folder, &Query { ignore_case: true, ..exact })?;
         note = " when upper and lower case count as one";
     }
     let place = scope.map(|scope| format!(" in {}", code(scope))).unwrap_or_default();
-    if found.is_empty() {
+    if found.items.is_empty() {
         return Ok(format!(
             "{} does not occur{place}{}.",
             code(text),
             if scope.is_none() { " in the files here" } else { "" }
         ));
     }
+    // Of the lines that are not at hand it is not known whether they define the name or use it.
+    let Listing { items: found, total } = found;
+    let is_all = total == Amount::Exactly(found.len());
     let mut files: Vec<&str> = found.iter().map(|line| line.file.as_str()).collect();
     files.dedup();
+    let part = |count| if is_all { Amount::Exactly(count) } else { Amount::AtLeast(count) };
     let (definitions, uses): (Vec<&Found>, Vec<&Found>) = match usage {
         Usage::Name => {
             found.iter().partition(|line| definition_of(Language::of_path(&line.file), &line.text, text).is_some())
         }
         Usage::Text => (Vec::new(), found.iter().collect()),
     };
-    let many = if found.len() >= 400 { "at least " } else { "" };
     let mut answer = match usage {
         Usage::Text => format!(
-            "{} occurs on {many}{} in {}{place}{note}:",
+            "{} occurs on {} in {}{place}{note}:",
             code(text),
-            plural(found.len(), "line"),
-            plural(files.len(), "file")
+            amount(total, "line"),
+            amount(part(files.len()), "file")
         ),
         Usage::Name => format!(
-            "{} is used on {many}{} in {}{place}{note}:",
+            "{} is used on {} in {}{place}{note}:",
             code(text),
-            plural(uses.len(), "line"),
-            plural(files.len(), "file")
+            amount(part(uses.len()), "line"),
+            amount(part(files.len()), "file")
         ),
     };
     let lines: Vec<String> = uses.iter().map(|line| place_line(line)).collect();
     if lines.is_empty() {
         answer = format!("{} is not used{place} apart from its definition.", code(text));
     } else {
-        answer.push_str(&format!("\n\n{}", list(&lines, 40)));
+        answer.push_str(&format!(
+            "\n\n{}",
+            list_of(&lines, 40, if usage == Usage::Text { total } else { part(uses.len()) })
+        ));
     }
     if !definitions.is_empty() {
         let places: Vec<String> =
@@ -169,15 +228,15 @@ pub(super) fn search(desk: &mut Desk<'_>, text: &str, scope: Option<&str>, usage
 pub(super) fn files(desk: &mut Desk<'_>, pattern: &str) -> Ask<String> {
     desk.remark(format!("Looking for {}.", code(pattern)));
     let mut found = desk.find(pattern)?;
-    if found.is_empty() && !pattern.contains(['*', '?']) {
+    if found.items.is_empty() && !pattern.contains(['*', '?']) {
         found = desk.find(&format!("*{pattern}*"))?;
     }
-    if found.is_empty() {
+    if found.items.is_empty() {
         return Ok(format!("There is no file called {} below this folder.", code(pattern)));
     }
-    let items: Vec<String> = found.iter().map(code).collect();
+    let items: Vec<String> = found.items.iter().map(code).collect();
     Ok(match items.as_slice() {
         [only] => format!("There is one: {only}."),
-        items => format!("I found {}:\n\n{}", plural(items.len(), "file"), list(items, 60)),
+        items => format!("I found {}:\n\n{}", amount(found.total, "file"), list_of(items, 60, found.total)),
     })
 }

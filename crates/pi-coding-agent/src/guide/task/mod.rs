@@ -57,6 +57,7 @@ pub(super) fn perform(intent: &Intent, desk: &mut Desk<'_>) -> Ask<String> {
         Intent::HowTo(what) => project::how_to(desk, *what),
         Intent::Fact { key } => project::fact(desk, key),
         Intent::Largest => project::largest(desk),
+        Intent::AboutPiped { text, question } => Ok(tests::about_piped(text, *question)),
         Intent::Summarize => Ok(summary::summarize(&desk.conversation.request)),
         Intent::Several(all) => several(all, desk),
         Intent::Missing { what, request } => Ok(missing(*what, request)),

@@ -8,7 +8,7 @@ use super::{
     text::{code, enumerate, list, plural},
 };
 use crate::guide::{
-    desk::{Ask, Desk, Query, QueryKind, Settle},
+    desk::{Amount, Ask, Desk, Query, QueryKind, Settle},
     intent::HowTo,
     language::{Language, toml},
 };
@@ -135,7 +135,7 @@ pub(super) fn languages(desk: &mut Desk<'_>) -> Ask<String> {
     desk.remark("Counting files by language.");
     let files = desk.files(".")?;
     let mut counts: Vec<(Language, usize)> = Vec::new();
-    for language in files.iter().filter_map(|file| Language::of_path(file)) {
+    for language in files.items.iter().filter_map(|file| Language::of_path(file)) {
         match counts.iter_mut().find(|(known, _)| *known == language) {
             Some((_, count)) => *count += 1,
             None => counts.push((language, 1)),
@@ -159,7 +159,14 @@ pub(super) fn languages(desk: &mut Desk<'_>) -> Ask<String> {
         .chain(&others)
         .map(|(language, count)| format!("{}: {}", language.name(), plural(*count, "file")))
         .collect();
-    Ok(format!("Mostly {}. Files by language:\n\n{}", main.name(), list(&items, 20)))
+    let part = match files.total {
+        Amount::Exactly(total) if total > files.items.len() => {
+            format!(" (of the first {} of {total} files)", files.items.len())
+        }
+        Amount::AtLeast(seen) => format!(" (of the {seen} files that I could see)"),
+        Amount::Exactly(_) => String::new(),
+    };
+    Ok(format!("Mostly {}. Files by language{part}:\n\n{}", main.name(), list(&items, 20)))
 }
 
 /// A fact of the manifest.
@@ -293,15 +300,21 @@ fn commands_in(markdown: &str, what: HowTo) -> Vec<String> {
 /// The largest files by lines.
 pub(super) fn largest(desk: &mut Desk<'_>) -> Ask<String> {
     desk.remark("Measuring files.");
-    let every_line = Query { most: 400, ..Query::new("", QueryKind::Text) };
-    let mut counts: Vec<(String, usize)> = desk.count_matches(".", &every_line).settle()?.unwrap_or_default();
-    counts.retain(|(file, _)| file != "/dev/null");
+    let (mut counts, part) = match desk.longest_files(10).settle()? {
+        Ok(Some(files)) => (files, ""),
+        Ok(None) => {
+            let found = desk.count_matches(".", &Query::new("", QueryKind::Text)).settle()?.unwrap_or_default();
+            let part = if matches!(found.total, Amount::AtLeast(_)) { " among those that I could measure" } else { "" };
+            (found.items, part)
+        }
+        Err(_) => (Vec::new(), ""),
+    };
     counts.sort_by_key(|(_, lines)| std::cmp::Reverse(*lines));
     let items: Vec<String> =
         counts.iter().take(10).map(|(file, lines)| format!("{} — {}", code(file), plural(*lines, "line"))).collect();
     Ok(if items.is_empty() {
         "I could not measure any file here.".to_owned()
     } else {
-        format!("The largest text files:\n\n{}", list(&items, 10))
+        format!("The largest text files by lines{part}:\n\n{}", list(&items, 10))
     })
 }

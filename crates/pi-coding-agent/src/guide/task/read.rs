@@ -1,8 +1,8 @@
 //! Showing the text of a file.
 
-use super::text::{block_in, code, plural};
+use super::text::{amount, block_in, code, plural, shorten};
 use crate::guide::{
-    desk::{Ask, Desk, line_count},
+    desk::{Ask, Desk, FileText, line_count},
     intent::Lines,
     language::Language,
 };
@@ -19,30 +19,48 @@ pub(super) fn read(desk: &mut Desk<'_>, file: &str, lines: Lines) -> Ask<String>
     };
     let language =
         Language::of_path(&path).map(|language| language.name().to_lowercase().replace(' ', "")).unwrap_or_default();
-    let (text, title) = match lines {
+    let (file, title) = match lines {
         Lines::All => {
             let file = desk.read_start(&path)?;
-            let total = file.lines();
-            (file.text, format!("{} ({}):", code(&path), plural(total, "line")))
+            let total = desk.lines_of(&path, &file)?;
+            (file, format!("{} ({}):", code(&path), amount(total, "line")))
         }
         Lines::First(count) => {
-            (desk.read_lines(&path, 1, count)?.text, format!("The first {} of {}:", plural(count, "line"), code(&path)))
+            (desk.read_lines(&path, 1, count)?, format!("The first {} of {}:", plural(count, "line"), code(&path)))
         }
         Lines::Range(from, to) => {
             let (from, to) = (from.min(to).max(1), from.max(to).max(1));
-            let text = desk.read_lines(&path, from, to - from + 1)?.text;
+            let file = desk.read_lines(&path, from, to - from + 1)?;
             let what = if from == to { format!("Line {from}") } else { format!("Lines {from} to {to}") };
-            (text, format!("{what} of {}:", code(&path)))
+            (file, format!("{what} of {}:", code(&path)))
         }
         Lines::Last(count) => {
-            let file = desk.read(&path)?;
-            let total = line_count(&file.text);
-            let text = file.text.lines().skip(total.saturating_sub(count)).collect::<Vec<_>>().join("\n");
-            (text, format!("The last {} of {}:", plural(count.min(total), "line"), code(&path)))
+            let file = desk.read_end(&path, count)?;
+            let shown = line_count(&file.text).min(count);
+            (file, format!("The last {} of {}:", plural(shown, "line"), code(&path)))
         }
     };
+    let FileText { text, encoding, too_long, .. } = file;
+    if let Some(line) = too_long {
+        return too_long_line(desk, &path, line);
+    }
     if text.trim().is_empty() {
         return Ok(format!("{} is empty there.", code(&path)));
     }
+    let title = match encoding {
+        Some(encoding) => format!("{title} (it is in {encoding})"),
+        None => title,
+    };
     Ok(format!("{title}\n\n{}", block_in(&language, &text, MOST_LINES)))
+}
+
+/// What there is to say about a line that no result can hold.
+pub(super) fn too_long_line(desk: &mut Desk<'_>, path: &str, line: usize) -> Ask<String> {
+    let told = format!("Line {line} of {} is too long to be shown", code(path));
+    if !desk.has("bash") {
+        return Ok(format!("{told}."));
+    }
+    let command = format!("sed -n {line}p -- {} | head -c 300", crate::guide::desk::quote(path));
+    let beginning = desk.bash(&command, None)?.text;
+    Ok(format!("{told}. It begins:\n\n{}", block_in("", &shorten(&beginning, 300), 1)))
 }

@@ -1,8 +1,8 @@
 //! Replacing a text in one file or in many.
 
-use super::text::{code, enumerate, list, plural};
+use super::text::{amount, code, enumerate, list, list_of, plural};
 use crate::guide::{
-    desk::{Ask, Desk, Query, QueryKind, Settle, Stop, Trouble},
+    desk::{Ask, Desk, Listing, Query, QueryKind, Settle, Stop, Trouble},
     intent::{Scope, WholeWords},
 };
 
@@ -27,7 +27,7 @@ pub(super) fn replace(desk: &mut Desk<'_>, from: &str, to: &str, scope: &Scope, 
         Scope::Unsaid => {
             desk.remark(format!("Searching for {}.", code(from)));
             let files = files_with(desk, ".", from, words)?;
-            match files.as_slice() {
+            match files.items.as_slice() {
                 [] => Ok(format!("{} does not occur in the files here.", code(from))),
                 [only] => in_file(desk, &only.clone(), from, to, words),
                 several => {
@@ -35,8 +35,8 @@ pub(super) fn replace(desk: &mut Desk<'_>, from: &str, to: &str, scope: &Scope, 
                     Ok(format!(
                         "{} occurs in {}. In which one? Or say \"everywhere\".\n\n{}",
                         code(from),
-                        plural(several.len(), "file"),
-                        list(&items, 30)
+                        amount(files.total, "file"),
+                        list_of(&items, 30, files.total)
                     ))
                 }
             }
@@ -44,29 +44,30 @@ pub(super) fn replace(desk: &mut Desk<'_>, from: &str, to: &str, scope: &Scope, 
     }
 }
 
-fn files_with(desk: &mut Desk<'_>, folder: &str, text: &str, words: WholeWords) -> Ask<Vec<String>> {
+fn files_with(desk: &mut Desk<'_>, folder: &str, text: &str, words: WholeWords) -> Ask<Listing<String>> {
     // A text of several lines is looked for by its longest one.
     let line = text.lines().max_by_key(|line| line.len()).unwrap_or(text);
     let kind = if words == WholeWords::Only { QueryKind::Word } else { QueryKind::Text };
     let counts = desk.count_matches(folder, &Query::new(line, kind))?;
-    Ok(counts.into_iter().map(|(file, _)| file).filter(|file| file != "/dev/null").collect())
+    Ok(counts.filter_map(|(file, _)| Some(file)))
 }
 
 fn in_folder(desk: &mut Desk<'_>, folder: &str, from: &str, to: &str, words: WholeWords) -> Ask<String> {
     desk.remark(format!("Searching for {}.", code(from)));
     let files = files_with(desk, folder, from, words)?;
-    if files.is_empty() {
+    if files.items.is_empty() {
         return Ok(format!("{} does not occur in the files here.", code(from)));
     }
-    if files.len() > MOST_FILES {
-        let items: Vec<String> = files.iter().map(code).collect();
+    if files.total.number() > MOST_FILES {
+        let items: Vec<String> = files.items.iter().map(code).collect();
         return Ok(format!(
             "{} occurs in {}; I change at most {MOST_FILES} at once. Name a folder or a file.\n\n{}",
             code(from),
-            plural(files.len(), "file"),
-            list(&items, 20)
+            amount(files.total, "file"),
+            list_of(&items, 20, files.total)
         ));
     }
+    let files = files.items;
     let mut texts = Vec::new();
     let mut waits = false;
     for file in &files {

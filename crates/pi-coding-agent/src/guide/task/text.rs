@@ -1,5 +1,7 @@
 //! Composing answers.
 
+use crate::guide::desk::Amount;
+
 /// "1 file", "2 files".
 pub(super) fn plural(count: usize, noun: &str) -> String {
     match (count, noun) {
@@ -12,6 +14,36 @@ pub(super) fn plural(count: usize, noun: &str) -> String {
         }
         (count, noun) => format!("{count} {noun}s"),
     }
+}
+
+/// "2 files", "at least 300 files".
+pub(super) fn amount(amount: Amount, noun: &str) -> String {
+    match amount {
+        Amount::Exactly(count) => plural(count, noun),
+        Amount::AtLeast(count) => format!("at least {}", plural(count, noun)),
+    }
+}
+
+/// A list of which only a part may be at hand.
+pub(super) fn list_of(items: &[String], most: usize, total: Amount) -> String {
+    let shown = items.len().min(most);
+    let listed = list(&items[..shown], most);
+    match total {
+        Amount::Exactly(total) if total > shown => format!("{listed}\n… and {} more", total - shown),
+        Amount::AtLeast(_) => format!("{listed}\n… and more"),
+        Amount::Exactly(_) => listed,
+    }
+}
+
+/// "a, b and 3 others".
+pub(super) fn enumerate_some(items: &[String], most: usize) -> String {
+    let mut shown: Vec<String> = items.iter().take(most).cloned().collect();
+    match items.len() - shown.len() {
+        0 => {}
+        1 => shown.push("1 other".to_owned()),
+        more => shown.push(format!("{more} others")),
+    }
+    enumerate(&shown)
 }
 
 /// A name in backticks.

@@ -38,6 +38,10 @@ pub(super) const RULES: &[Rule] = &[
 ];
 
 fn how_to(kept: &Captures, said: &Utterance) -> Option<Intent> {
+    // "How do I run the tests?" is not about running the program.
+    if said.has(&["test", "tests", "testsuite"]) && said.has(&["run", "start", "execute", "launch", "try"]) {
+        return Some(Intent::HowTo(HowTo::Test));
+    }
     Some(Intent::HowTo(match kept.text(said, "verb")?.to_lowercase().as_str() {
         "run" | "start" | "use" | "launch" | "execute" | "try" => HowTo::Run,
         "build" | "compile" | "make" => HowTo::Build,
@@ -69,14 +73,14 @@ const FACTS: [&str; 16] = [
 
 fn fact(kept: &Captures, said: &Utterance) -> Option<Intent> {
     let key = kept.text(said, "key")?.to_lowercase();
-    let key = key.trim_matches(['?', '.', '!']);
-    let key = match key {
+    let said_key = key.trim_matches(['?', '.', '!']);
+    let key = match said_key {
         "licence" => "license",
         "author" | "maintainer" | "maintainers" => "authors",
         "msrv" => "rust-version",
         other => other,
     };
     // A question about one file's own fact is an explanation of the file.
-    let about_file = first_path(said).is_some_and(|path| !path.to_lowercase().starts_with(key));
+    let about_file = first_path(said).is_some_and(|path| !path.to_lowercase().starts_with(said_key));
     (FACTS.contains(&key) && !about_file).then(|| Intent::Fact { key: key.to_owned() })
 }

@@ -23,6 +23,15 @@ pub(super) const RULES: &[Rule] = &[
     },
     Rule {
         patterns: &[
+            "what is|are in|inside|under the? {folder:1} folder|directory|dir",
+            "what is|are in|inside|under the? folder|directory|dir? {folder:1}",
+            "list|show|ls the? {folder:1} folder|directory|dir",
+            "what does the? {folder:1} folder|directory|dir contain|hold|have",
+        ],
+        make: named_folder,
+    },
+    Rule {
+        patterns: &[
             "what is|are|do|does|can * in|inside|under|at|here this|the|that|my|our|current? working|current? folder|directory|dir|here *",
             "what|which * files|folders|directories|things|stuff|items *",
             "list|show|ls|dir|display|print|give|tree me? all|the? files|folders|directories|contents|content|entries|everything|directory|folder|tree *",
@@ -39,6 +48,34 @@ pub(super) const RULES: &[Rule] = &[
         make: overview,
     },
 ];
+
+/// A folder whose name says only in its place that it is one.
+fn named_folder(kept: &Captures, said: &Utterance) -> Option<Intent> {
+    const VAGUE: [&str; 17] = [
+        "this",
+        "that",
+        "the",
+        "here",
+        "there",
+        "it",
+        "them",
+        "my",
+        "our",
+        "current",
+        "working",
+        "same",
+        "root",
+        "top",
+        "folder",
+        "directory",
+        "whole",
+    ];
+    const WHOLE: [&str; 6] = ["project", "repo", "repository", "codebase", "workspace", "code"];
+    let folder = bare(kept.text(said, "folder")?);
+    let lower = folder.to_lowercase();
+    let names_one = !VAGUE.contains(&lower.as_str()) && !WHOLE.contains(&lower.as_str()) && !has_extension(folder);
+    names_one.then(|| Intent::Overview { folder: Some(folder.to_owned()) })
+}
 
 fn overview(kept: &Captures, said: &Utterance) -> Option<Intent> {
     let folder = kept.text(said, "folder").map(str::to_owned).or_else(|| first_path(said));

@@ -32,6 +32,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         patterns: &[
             "* where|how is|are|do|does|did we|you|i|it|they? the|a? <kind>? {x} is|are|get|gets|being? used|called|referenced|invoked|imported|mentioned|use|call *",
+            "* where|wherever the|a? <kind>? {x} is|are|get|gets used|called|referenced|invoked|imported|mentioned *",
             "* usages|usage|uses|references|reference|callers|caller|calls of|to|for the|a? <kind>? {x}",
             "* who|what|which files|file|code|place|places|modules|module|functions|tests? uses|use|calls|call|references|reference|imports|import|invokes the|a? <kind>? {x}",
         ],

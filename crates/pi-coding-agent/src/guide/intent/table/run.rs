@@ -59,11 +59,18 @@ const PROGRAMS: [&str; 34] = [
     "docker", "bash", "sh", "echo", "tox", "jest", "vitest",
 ];
 
+/// Programs that are words of English, too, so that they are started only when somebody says "run".
+const TOOLS: [&str; 30] = [
+    "ls", "cat", "pwd", "wc", "head", "tail", "grep", "rg", "fd", "find", "tree", "du", "df", "date", "uname", "ps",
+    "sed", "awk", "sort", "uniq", "diff", "file", "stat", "touch", "mkdir", "env", "printf", "sleep", "true", "false",
+];
+
 fn run_known_program(kept: &Captures, said: &Utterance) -> Option<Intent> {
     let range = kept.range("command")?;
     let first = said.tokens.get(range.start)?;
     let local_script = first.word.starts_with("./") && range.start > 0;
-    if first.is_quoted() || !(PROGRAMS.contains(&first.word.as_str()) || local_script) {
+    let tool = range.start > 0 && TOOLS.contains(&first.word.as_str());
+    if first.is_quoted() || !(PROGRAMS.contains(&first.word.as_str()) || local_script || tool) {
         return None;
     }
     // `go to …` and `make a file …` are English.

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::super::{
     parts::manifest_text,
     project::dependency_groups,
-    text::{code, enumerate, list, plural, sentence},
+    text::{code, enumerate, enumerate_some, list, plural, sentence},
 };
 use crate::guide::language::toml;
 
@@ -56,11 +56,11 @@ pub(super) fn cargo(text: &str) -> String {
         parts.push(format!("Features: {}.", enumerate(&features)));
     }
     for (title, dependencies) in dependency_groups("Cargo.toml", text) {
-        let shown: Vec<String> = dependencies.iter().take(40).map(code).collect();
+        let shown: Vec<String> = dependencies.iter().map(code).collect();
         parts.push(format!(
             "{} ({title}): {}.",
             super::super::text::capital(&plural(dependencies.len(), "dependency")),
-            enumerate(&shown)
+            enumerate_some(&shown, 40)
         ));
     }
     for (table, what) in [("bin", "Programs"), ("example", "Examples"), ("bench", "Benchmarks")] {
@@ -101,11 +101,11 @@ pub(super) fn package_json(text: &str) -> String {
         parts.push(format!("Workspaces: {}.", enumerate(&workspaces)));
     }
     for (title, dependencies) in dependency_groups("package.json", text) {
-        let shown: Vec<String> = dependencies.iter().take(40).map(code).collect();
+        let shown: Vec<String> = dependencies.iter().map(code).collect();
         parts.push(format!(
             "{} ({title}): {}.",
             super::super::text::capital(&plural(dependencies.len(), "dependency")),
-            enumerate(&shown)
+            enumerate_some(&shown, 40)
         ));
     }
     parts.join("\n\n")
@@ -131,11 +131,11 @@ pub(super) fn pyproject(text: &str) -> String {
         parts.push(format!("Commands: {}.", enumerate(&scripts)));
     }
     for (title, dependencies) in dependency_groups("pyproject.toml", text) {
-        let shown: Vec<String> = dependencies.iter().take(40).map(code).collect();
+        let shown: Vec<String> = dependencies.iter().map(code).collect();
         parts.push(format!(
             "{} ({title}): {}.",
             super::super::text::capital(&plural(dependencies.len(), "dependency")),
-            enumerate(&shown)
+            enumerate_some(&shown, 40)
         ));
     }
     let tools = names(&toml["tool"]);
@@ -155,11 +155,11 @@ pub(super) fn go_mod(text: &str) -> String {
         }
     }
     for (title, dependencies) in dependency_groups("go.mod", text) {
-        let shown: Vec<String> = dependencies.iter().take(40).map(code).collect();
+        let shown: Vec<String> = dependencies.iter().map(code).collect();
         parts.push(format!(
             "{} ({title}): {}.",
             super::super::text::capital(&plural(dependencies.len(), "dependency")),
-            enumerate(&shown)
+            enumerate_some(&shown, 40)
         ));
     }
     parts.join("\n\n")

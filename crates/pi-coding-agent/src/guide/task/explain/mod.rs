@@ -9,10 +9,11 @@ pub(super) use source::body;
 
 use super::{
     find, overview, parts,
-    text::{block, block_in, code, enumerate, list, plural},
+    text::{amount, block, block_in, code, enumerate, list, plural},
 };
 use crate::guide::{
-    desk::{Ask, Desk, FileText, Settle, Stop, Trouble},
+    desk::{Amount, Ask, Desk, FileText, Settle, Stop, Trouble, line_count},
+    intent::PIPED,
     language::{Language, definition_of},
     utterance::{has_extension, looks_like_path},
 };
@@ -35,7 +36,7 @@ pub(super) fn named_or(desk: &mut Desk<'_>, name: &str, otherwise: &str) -> Ask<
     if let Some(attachment) =
         desk.conversation.attachments.iter().find(|file| file.name == name || file.name.ends_with(&format!("/{name}")))
     {
-        return Ok(explain_text(&attachment.name, &whole(&attachment.content)));
+        return Ok(explain_attachment(&attachment.name, &attachment.content));
     }
     desk.remark(format!("Looking at {}.", code(name)));
     if matches!(name, "." | "./") {
@@ -74,7 +75,7 @@ pub(super) fn named_or(desk: &mut Desk<'_>, name: &str, otherwise: &str) -> Ask<
         };
         return Ok(self::place(desk, &path, line)? + &more);
     }
-    let files = desk.find(&format!("{name}*")).settle()?.unwrap_or_default();
+    let files = desk.find(&format!("{name}*")).settle()?.unwrap_or_default().items;
     let fitting: Vec<&String> = files
         .iter()
         .filter(|file| {
@@ -111,7 +112,7 @@ pub(super) fn locate(desk: &mut Desk<'_>, path: &str) -> Ask<Located> {
     }
     let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or(path);
     let pattern = if has_extension(name) { name.to_owned() } else { format!("{name}*") };
-    let found = desk.find(&pattern).settle()?.unwrap_or_default();
+    let found = desk.find(&pattern).settle()?.unwrap_or_default().items;
     let suffix = path.trim_start_matches("./").trim_start_matches('/');
     let ends_like: Vec<&String> = found.iter().filter(|file| file.ends_with(suffix) || !path.contains('/')).collect();
     Ok(match ends_like.as_slice() {
@@ -137,27 +138,36 @@ fn brief_failure(message: &str) -> String {
 /// Explains a file.
 pub(super) fn file(desk: &mut Desk<'_>, path: &str) -> Ask<String> {
     let text = desk.read(path)?;
-    Ok(explain_text(desk.shown(path), &text))
+    if let Some(line) = text.too_long
+        && text.text.trim().is_empty()
+    {
+        return super::read::too_long_line(desk, path, line);
+    }
+    let lines = desk.lines_of(path, &text)?;
+    Ok(explain_text(desk.shown(path), &text, lines))
 }
 
 /// Explains the files that came along with the request.
 pub(super) fn attached(desk: &Desk<'_>) -> String {
     let files = &desk.conversation.attachments;
-    files
-        .iter()
-        .map(|file| explain_text(desk.shown(&file.name), &whole(&file.content)))
-        .collect::<Vec<_>>()
-        .join("\n\n")
+    files.iter().map(|file| explain_attachment(desk.shown(&file.name), &file.content)).collect::<Vec<_>>().join("\n\n")
 }
 
-fn whole(text: &str) -> FileText {
-    FileText { text: text.to_owned(), total_lines: None, complete: true }
+fn explain_attachment(name: &str, text: &str) -> String {
+    let file = FileText { text: text.to_owned(), complete: true, ..FileText::default() };
+    explain_text(name, &file, Amount::Exactly(line_count(text)))
 }
 
 /// Explains a text by the kind of file it is.
-fn explain_text(path: &str, file: &FileText) -> String {
+fn explain_text(path: &str, file: &FileText, lines: Amount) -> String {
     let name = path.rsplit('/').next().unwrap_or(path);
-    let size = plural(file.lines(), "line");
+    let size = match &file.encoding {
+        Some(encoding) => format!("{} in {encoding}", amount(lines, "line")),
+        None => amount(lines, "line"),
+    };
+    if is_binary(&file.text) {
+        return format!("{} is no text file, so I cannot explain it.", code(path));
+    }
     if file.text.trim().is_empty() {
         return format!("{} is empty.", code(path));
     }
@@ -167,6 +177,7 @@ fn explain_text(path: &str, file: &FileText) -> String {
         (None, Some(language)) => {
             format!("{} is {} {} file of {size}.", code(path), super::text::article(language.name()), language.name())
         }
+        (None, None) if path == PIPED => format!("The piped text has {size}."),
         (None, None) => format!("{} is a text file of {size}.", code(path)),
     };
     let body = match (name, language) {
@@ -186,6 +197,11 @@ fn explain_text(path: &str, file: &FileText) -> String {
     };
     let cut = if file.complete { "" } else { "\n\n(It is long; this covers the part that I read.)" };
     format!("{title}\n\n{body}{cut}")
+}
+
+/// Whether a text was made from something else: it has NUL bytes or many signs that stand for bad bytes.
+fn is_binary(text: &str) -> bool {
+    text.contains('\0') || text.chars().filter(|c| *c == '\u{fffd}').count() * 20 > text.chars().count()
 }
 
 fn by_first_line(text: &str) -> Option<Language> {

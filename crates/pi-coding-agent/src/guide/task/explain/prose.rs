@@ -34,8 +34,5 @@ pub(super) fn markdown(text: &str) -> String {
 }
 
 pub(super) fn plain(text: &str) -> String {
-    if text.contains('\0') || text.chars().filter(|c| *c == '\u{fffd}').count() * 20 > text.chars().count() {
-        return "It does not look like text, so I cannot explain it.".to_owned();
-    }
     format!("It has about {}. It begins:\n\n{}", plural(text.split_whitespace().count(), "word"), block(text, 15))
 }

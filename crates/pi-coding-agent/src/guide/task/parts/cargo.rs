@@ -49,6 +49,9 @@ pub(super) fn scattered(desk: &mut Desk<'_>, files: &[String]) -> Ask<Parts> {
     Ok(Parts { noun: "crate", whole: "This folder is no workspace, but it".to_owned(), parts, shows_modules: false })
 }
 
+/// Folders of crates that others are there for.
+const SIDE_FOLDERS: [&str; 6] = ["examples", "example", "benches", "fuzz", "xtask", "tests"];
+
 /// The folders of a workspace's members: those its patterns name, the root's own package, and packages inside that
 /// it depends on by path.
 fn member_folders(desk: &mut Desk<'_>, folder: &str, root: &Value) -> Ask<Vec<String>> {
@@ -87,6 +90,8 @@ fn member_folders(desk: &mut Desk<'_>, folder: &str, root: &Value) -> Ask<Vec<St
     };
     let mut seen = std::collections::HashSet::new();
     folders.retain(|path| !is_excluded(path) && seen.insert(path.clone()));
+    // What the project is comes first, what shows its use later.
+    folders.sort_by_key(|path| path.split('/').any(|part| SIDE_FOLDERS.contains(&part)));
     Ok(folders)
 }
 
@@ -95,7 +100,7 @@ fn manifests_below(desk: &mut Desk<'_>, folder: &str, patterns: &[String]) -> As
     match desk.find("Cargo.toml").settle()? {
         Ok(found) => {
             let prefix = if folder == "." { String::new() } else { format!("{}/", folder.trim_start_matches("./")) };
-            let inside = found.iter().filter_map(|path| path.strip_prefix(&prefix)?.strip_suffix("/Cargo.toml"));
+            let inside = found.items.iter().filter_map(|path| path.strip_prefix(&prefix)?.strip_suffix("/Cargo.toml"));
             Ok(inside.map(str::to_owned).collect())
         }
         // Without a tool that finds files, the folders before a plain `*` can still be listed.

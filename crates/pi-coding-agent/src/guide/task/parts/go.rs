@@ -8,7 +8,7 @@ use crate::guide::{
 };
 
 pub(super) fn parts(desk: &mut Desk<'_>, folder: &str) -> Ask<Parts> {
-    let files = desk.files(folder)?;
+    let files = desk.files(folder)?.items;
     let sources: Vec<&String> =
         files.iter().filter(|file| file.ends_with(".go") && !file.ends_with("_test.go")).collect();
     let mut folders: Vec<&str> =

@@ -120,7 +120,7 @@ fn find_kind(desk: &mut Desk<'_>, folder: &str, kind: PartKind) -> Ask<Parts> {
         return go::parts(desk, folder);
     }
     // Nothing at the top says what it is: the files do.
-    let files = desk.files(folder)?;
+    let files = desk.files(folder)?.items;
     let ends = |suffix: &str| files.iter().filter(|file| file.ends_with(suffix)).count();
     if kind == PartKind::Crates || ends("/Cargo.toml") > 0 {
         let crates = cargo::scattered(desk, &files)?;
@@ -219,7 +219,7 @@ pub(super) fn describe(desk: &mut Desk<'_>, part: &Part, noun: &str) -> Ask<Stri
 
 /// The modules directly below a part's source folder, with what they say.
 fn modules_of(desk: &mut Desk<'_>, folder: &str) -> Ask<Vec<Part>> {
-    let files = desk.files(folder).settle()?.unwrap_or_default();
+    let files = desk.files(folder).settle()?.unwrap_or_default().items;
     let source = if files.iter().any(|file| file.starts_with(&join(folder, "src/"))) {
         join(folder, "src")
     } else {

@@ -22,7 +22,7 @@ pub(super) fn parts(desk: &mut Desk<'_>, folder: &str) -> Ask<Parts> {
         let items = text.lines().filter_map(|line| line.trim().strip_prefix("- "));
         patterns.extend(items.map(|item| item.trim().trim_matches(['"', '\'']).to_owned()));
     }
-    let files = desk.files(folder)?;
+    let files = desk.files(folder)?.items;
     let prefix = if folder == "." { String::new() } else { format!("{}/", folder.trim_end_matches('/')) };
     let inside: Vec<&str> = files.iter().filter_map(|file| file.strip_prefix(&prefix)).collect();
     let fits = |path: &str| {

@@ -20,7 +20,7 @@ pub(super) fn parts(desk: &mut Desk<'_>, folder: &str) -> Ask<Parts> {
         .collect();
     let readmes: Vec<String> = folders.iter().map(|path| join(path, "README.md")).collect();
     let heads = if readmes.is_empty() { Vec::new() } else { desk.heads(&readmes, 40)? };
-    let files = desk.files(folder)?;
+    let files = desk.files(folder)?.items;
     let part = |(path, head): (&String, Option<String>)| {
         let own: Vec<&String> = files.iter().filter(|file| file.starts_with(&format!("{path}/"))).collect();
         let mut languages: Vec<String> =

@@ -9,7 +9,7 @@ use crate::guide::{
 
 /// Sub-projects when there are several, else packages with their modules, and modules that stand alone.
 pub(super) fn parts(desk: &mut Desk<'_>, folder: &str) -> Ask<Parts> {
-    let files = desk.files(folder)?;
+    let files = desk.files(folder)?.items;
     let prefix = if folder == "." { String::new() } else { format!("{}/", folder.trim_end_matches('/')) };
     let inside: Vec<&str> = files.iter().filter_map(|file| file.strip_prefix(&prefix)).collect();
     let projects: Vec<String> = inside

@@ -3,11 +3,14 @@
 mod report;
 mod runner;
 
-use super::text::{code, list, plural, tail_block};
-use crate::guide::desk::{Ask, CommandOutput, Desk};
+use super::text::{block, code, list, plural, sentence, tail_block};
+use crate::guide::{
+    desk::{Ask, CommandOutput, Desk, line_count},
+    intent::PipedQuestion,
+};
 
 pub(super) use report::compile_errors;
-use report::{Report, read_report};
+use report::{Failure, Report, read_report};
 use runner::{Runner, choose};
 
 /// Runs the tests: with the command that was given, else with the one that fits the project.
@@ -94,15 +97,7 @@ fn failures_list(report: &Report) -> String {
     if report.failures.is_empty() {
         return String::new();
     }
-    let items: Vec<String> = report
-        .failures
-        .iter()
-        .map(|failure| {
-            let place = failure.place.as_ref().map(|place| format!(" ({})", code(place))).unwrap_or_default();
-            let why = failure.message.as_ref().map(|message| format!(": {message}")).unwrap_or_default();
-            format!("{}{place}{why}", code(&failure.name))
-        })
-        .collect();
+    let items: Vec<String> = report.failures.iter().map(described).collect();
     let missing = report.failed.unwrap_or(0).saturating_sub(report.failures.len());
     let more = if missing > 0 {
         format!("\n\n({} more by the count, not named in the output that I got.)", plural(missing, "failure"))
@@ -110,4 +105,51 @@ fn failures_list(report: &Report) -> String {
         String::new()
     };
     format!("\n\n{}{more}", list(&items, 50))
+}
+
+fn described(failure: &Failure) -> String {
+    let place = failure.place.as_ref().map(|place| format!(" ({})", code(place))).unwrap_or_default();
+    let why = failure.message.as_ref().map(|message| format!(": {message}")).unwrap_or_default();
+    format!("{}{place}{why}", code(&failure.name))
+}
+
+/// Answers a question about output that somebody else's command printed.
+pub(super) fn about_piped(output: &str, question: PipedQuestion) -> String {
+    if question == PipedQuestion::Size {
+        let words = plural(output.split_whitespace().count(), "word");
+        return format!("The piped text has {} and {words}.", plural(line_count(output), "line"));
+    }
+    let report = read_report(output);
+    let (kind, problems): (&str, Vec<String>) = if report.failures.is_empty() {
+        ("error", compile_errors(output))
+    } else {
+        ("failed test", report.failures.iter().map(described).collect())
+    };
+    if problems.is_empty() {
+        return format!(
+            "I see no failed test and no compiler error of a kind that I know in the piped text. The end of it:\n\n{}",
+            tail_block(output, 20)
+        );
+    }
+    let PipedQuestion::Failure(number) = question else {
+        return format!("The piped text tells of {}:\n\n{}", plural(problems.len(), kind), list(&problems, 50));
+    };
+    let Some(problem) = number.checked_sub(1).and_then(|index| problems.get(index)) else {
+        return format!("The piped text tells of {} only:\n\n{}", plural(problems.len(), kind), list(&problems, 50));
+    };
+    let shown = match number.checked_sub(1).and_then(|index| report.failures.get(index)) {
+        Some(failure) => format!("\n\n{}", block(&passage(output, &failure.name), 15)),
+        None => String::new(),
+    };
+    format!("Number {number} of {} is {}{shown}", plural(problems.len(), kind), sentence(problem))
+}
+
+/// The lines that tell of a test: from its own heading, or from its last mention before the summary.
+fn passage(output: &str, name: &str) -> String {
+    let lines: Vec<&str> = output.lines().collect();
+    let is_heading = |line: &str| line.contains(name) && line.starts_with(['-', '=', '_', '#', '\u{25cf}']);
+    let start = lines.iter().position(|line| is_heading(line)).or_else(|| lines.iter().position(|l| l.contains(name)));
+    let rest = &lines[start.unwrap_or(0)..];
+    let next = rest.iter().skip(1).position(|line| line.starts_with("---- ") || line.starts_with("failures:"));
+    rest[..next.map_or(rest.len(), |next| next + 1)].join("\n").trim_end().to_owned()
 }
