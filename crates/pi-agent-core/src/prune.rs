@@ -1,6 +1,6 @@
 //! Keeping requests short.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use futures::future::BoxFuture;
 use pi_ai::{CancellationToken, Message, ToolCallId, transcript::current_system_message};
@@ -29,7 +29,8 @@ pub struct KeepRecent {
 }
 
 impl KeepRecent {
-    /// Requests have at most so many messages, the leading one included (and at least the last message).
+    /// Requests have at most so many messages, the leading one included. The last message is always among them, and
+    /// when that is a tool's result, the answer that called the tool is, too, however many results there are.
     pub fn at_most(messages: usize) -> Self {
         Self { most: messages.max(1), step: 1 }
     }
@@ -50,7 +51,11 @@ impl KeepRecent {
         // One place is for the head.
         let surplus = messages.len() + 1 - self.most;
         let cut = surplus.div_ceil(self.step).saturating_mul(self.step);
-        let cut = after_orphans(&messages, cut.min(messages.len() - 1));
+        let cut = match after_orphans(&messages, cut.min(messages.len() - 1)) {
+            cut if cut < messages.len() => cut,
+            // The last results alone are more than there is room for.
+            _ => from_the_last_call(&messages),
+        };
         let head = leading_message(&messages[..cut]);
         head.into_iter().chain(messages.into_iter().skip(cut)).collect()
     }
@@ -74,23 +79,47 @@ fn leading_message<C>(left_out: &[AgentMessage<C>]) -> Option<AgentMessage<C>> {
     }
 }
 
-/// The first place at or after `cut` from which no result lacks its call.
+/// The first place at or after `cut` from which no result lacks a call that the transcript has.
 fn after_orphans<C>(messages: &[AgentMessage<C>], mut cut: usize) -> usize {
-    loop {
-        let mut called: HashSet<&ToolCallId> = HashSet::new();
-        let mut last_orphan = None;
-        for (at, message) in messages.iter().enumerate().skip(cut) {
-            match message.as_llm() {
-                Some(Message::Assistant(answer)) => called.extend(answer.tool_calls().map(|call| &call.id)),
-                Some(Message::ToolResult(result)) if !called.contains(&result.tool_call_id) => last_orphan = Some(at),
+    while let Some(orphan) = orphans_of(messages, cut).last() {
+        cut = orphan.result + 1;
+    }
+    // A result whose call is nowhere does not begin a request either.
+    cut + messages[cut..].iter().take_while(|message| message.as_tool_result().is_some()).count()
+}
+
+/// The last place from which the results at the end have their calls.
+fn from_the_last_call<C>(messages: &[AgentMessage<C>]) -> usize {
+    let results = messages.iter().rev().take_while(|message| message.as_tool_result().is_some()).count();
+    let mut cut = (messages.len() - results).saturating_sub(1);
+    while let Some(call) = orphans_of(messages, cut).iter().map(|orphan| orphan.call).min() {
+        cut = call;
+    }
+    cut
+}
+
+/// A result whose call is left out.
+struct Orphan {
+    result: usize,
+    /// Where its call is.
+    call: usize,
+}
+
+/// The results from `cut` on whose calls are all before it, in order.
+fn orphans_of<C>(messages: &[AgentMessage<C>], cut: usize) -> Vec<Orphan> {
+    let mut calls: HashMap<&ToolCallId, usize> = HashMap::new();
+    let mut orphans = Vec::new();
+    for (at, message) in messages.iter().enumerate() {
+        match message.as_llm() {
+            Some(Message::Assistant(answer)) => calls.extend(answer.tool_calls().map(|call| (&call.id, at))),
+            Some(Message::ToolResult(answered)) if at >= cut => match calls.get(&answered.tool_call_id) {
+                Some(call) if *call < cut => orphans.push(Orphan { result: at, call: *call }),
                 _ => {}
-            }
-        }
-        match last_orphan {
-            Some(at) => cut = at + 1,
-            None => return cut,
+            },
+            _ => {}
         }
     }
+    orphans
 }
 
 #[cfg(test)]
@@ -154,6 +183,25 @@ mod tests {
     }
 
     #[test]
+    fn more_results_than_there_is_room_for_stay_with_their_calls() {
+        let messages = vec![AgentMessage::user("a"), answer(&["1", "2", "3"]), result("1"), result("2"), result("3")];
+        let pruned = KeepRecent::at_most(3).prune(messages);
+        assert_eq!(roles(&pruned), ["assistant", "toolResult", "toolResult", "toolResult"]);
+    }
+
+    #[test]
+    fn a_late_result_of_no_call_does_not_cost_what_came_before_it() {
+        let messages = vec![
+            AgentMessage::user("a"),
+            AgentMessage::user("b"),
+            AgentMessage::user("c"),
+            result("of nothing"),
+            AgentMessage::user("d"),
+        ];
+        assert_eq!(roles(&KeepRecent::at_most(4).prune(messages)), ["user", "toolResult", "user"]);
+    }
+
+    #[test]
     fn in_steps_the_start_moves_seldom() {
         let keep = KeepRecent::at_most(40).in_steps_of(10);
         let begins_with = |length: usize| {
@@ -183,19 +231,17 @@ mod tests {
             step in 1..8usize,
         ) {
             let pruned = KeepRecent::at_most(most).in_steps_of(step).prune(messages.clone());
-            prop_assert!(pruned.len() <= most.max(2));
+            let ends_with_results = messages.last().is_some_and(|last| last.as_tool_result().is_some());
+            prop_assert!(pruned.len() <= most.max(2) || ends_with_results);
+            if !ends_with_results {
+                prop_assert_eq!(pruned.last().map(AgentMessage::identity), messages.last().map(AgentMessage::identity));
+            }
             prop_assert_eq!(current_system_prompt(&pruned), current_system_prompt(&messages));
             prop_assert_eq!(current_tools(&pruned), current_tools(&messages));
             if messages.len() > most {
-                let mut called = HashSet::new();
-                for message in &pruned {
-                    if let Some(answer) = message.as_assistant() {
-                        called.extend(answer.tool_calls().map(|call| call.id.clone()));
-                    }
-                    if let Some(result) = message.as_tool_result() {
-                        prop_assert!(called.contains(&result.tool_call_id));
-                    }
-                }
+                let body = usize::from(pruned.first().is_some_and(AgentMessage::is_system));
+                let cut = messages.len() - (pruned.len() - body);
+                prop_assert!(orphans_of(&messages, cut).is_empty());
             }
         }
     }

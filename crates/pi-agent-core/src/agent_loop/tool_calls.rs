@@ -10,6 +10,7 @@ use super::{
     run::{LoopRun, Momentum},
 };
 use crate::{
+    contain::contain,
     event::AgentEvent,
     message::CustomMessage,
     tool::{CallSurroundings, ExecutionMode, Prepared, Progress, ToolCallOutcome, ToolOutput},
@@ -34,7 +35,11 @@ impl<C: CustomMessage, H: Host<C>> LoopRun<'_, C, H> {
     }
 
     fn execution_mode(&self, calls: &[Arc<ToolCall>]) -> ExecutionMode {
-        let mode = |call: &Arc<ToolCall>| self.tools.get(&call.name).map(|tool| tool.execution_mode());
+        let mode = |call: &Arc<ToolCall>| {
+            let tool = self.tools.get(&call.name)?;
+            // A tool that cannot even say this is not run beside others.
+            Some(contain(|| tool.execution_mode()).unwrap_or(ExecutionMode::Sequential))
+        };
         match calls.iter().any(|call| mode(call) == Some(ExecutionMode::Sequential)) {
             true => ExecutionMode::Sequential,
             false => self.config.tool_execution,

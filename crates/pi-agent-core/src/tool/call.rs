@@ -74,7 +74,9 @@ impl<C: Send + Sync + 'static> CallSurroundings<'_, C> {
         if signal.is_cancelled() {
             return Ok(Prepared::over(ToolCallOutcome::aborted_before()));
         }
-        let (tool, schema) = self.tools.callable(&call.name).ok_or_else(|| self.unknown(&call.name))?;
+        let (tool, schema) = contain(|| self.tools.callable(&call.name))
+            .map_err(|panic| unexpected("While it was looked up, the tool", &panic))?
+            .ok_or_else(|| self.unknown(&call.name))?;
         if let Some(error) = &call.arguments_error {
             return Err(format!("The arguments for the tool \"{}\" could not be read: {error}", call.name));
         }

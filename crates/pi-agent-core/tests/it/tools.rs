@@ -4,11 +4,12 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use pi_agent_core::{
-    Agent, AgentHooks, AgentTool, ExecutionMode, NoCustom, ReplayPolicy, ToolOutput, WeakAgent,
+    Agent, AgentHooks, AgentTool, ExecutionMode, NoCustom, ReplayPolicy, ToolArguments, ToolContext, ToolError,
+    ToolOutput, WeakAgent,
     hooks::{BeforeToolCall, HookError, Permission},
 };
 use pi_ai::{
-    AssistantMessage, CancellationToken, ToolCall, Usage,
+    AssistantMessage, CancellationToken, ToolCall, ToolDeclaration, Usage,
     faux::{FauxProvider, FauxReply},
 };
 use serde_json::json;
@@ -160,4 +161,33 @@ async fn a_call_that_a_tool_makes_shows_its_updates_and_ends_with_the_abort() {
     let outcome = soon(call).await;
     assert_eq!((outcome.output.to_text().as_str(), outcome.is_error), ("stopped", false));
     assert_eq!(updates, ["so far"]);
+}
+
+/// A tool whose every word is a panic.
+struct Broken(ToolDeclaration);
+
+#[async_trait]
+impl AgentTool for Broken {
+    fn declaration(&self) -> &ToolDeclaration {
+        &self.0
+    }
+
+    fn execution_mode(&self) -> ExecutionMode {
+        panic!("the mode")
+    }
+
+    async fn execute(&self, _arguments: ToolArguments, _context: ToolContext) -> Result<ToolOutput, ToolError> {
+        panic!("the work")
+    }
+}
+
+#[tokio::test]
+async fn a_tool_that_panics_when_it_is_asked_how_it_runs_fails_its_own_call_only() {
+    let model = FauxProvider::new([calls(&["broken", "list"]), FauxReply::text("ok")]);
+    let broken = Broken(ToolDeclaration::new("broken", "Breaks.", json!({"type": "object"})));
+    let agent = Agent::builder(model).tool(broken).tool(says_its_name("list")).build();
+    let reply = soon(agent.prompt("go")).await.unwrap();
+    let texts: Vec<String> = reply.messages().iter().map(text_of).collect();
+    assert!(texts.iter().any(|text| text.contains("the work")), "{texts:?}");
+    assert!(texts.contains(&"list".to_owned()) && texts.contains(&"ok".to_owned()), "{texts:?}");
 }
