@@ -425,8 +425,10 @@ async fn notices_of_tools_are_not_taken_for_text() {
         assert_says(&answer, &["too long", "long long long"]);
         assert!(!answer.contains("alone has"), "{answer}");
     }
-    let answer = desktop.ask("<file name=\"/x/bin.dat\">\nab\0\u{1}\0cd\n</file>\nexplain this").await;
-    assert_says(&answer, &["no text file"]);
+    for question in ["explain this", "what is this?"] {
+        let answer = desktop.ask(&format!("<file name=\"/x/bin.dat\">\nab\0\u{1}\0cd\n</file>\n{question}")).await;
+        assert_says(&answer, &["no text file"]);
+    }
 }
 
 #[tokio::test]

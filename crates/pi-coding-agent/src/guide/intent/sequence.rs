@@ -44,6 +44,9 @@ fn whole(said: &Utterance, earlier: Option<&Earlier>) -> Option<Intent> {
     match by_itself() {
         Some(Intent::Several(all)) => Some(Intent::Several(all)),
         // The same request about "it" says more when "it" has a name.
+        Some(Intent::Project { folder: None } | Intent::Overview { folder: None }) if points_at_attachment(said) => {
+            Some(Intent::Explain { subject: Subject::Attached })
+        }
         Some(found) if !said.attachments.is_empty() => Some(found),
         Some(found) => {
             let same_kind = |other: &Intent| std::mem::discriminant(other) == std::mem::discriminant(&found);
@@ -51,6 +54,13 @@ fn whole(said: &Utterance, earlier: Option<&Earlier>) -> Option<Intent> {
         }
         None => before().or_else(spelled_out).or_else(|| keywords::guess(said)),
     }
+}
+
+/// "What is this?" with a file that came along.
+fn points_at_attachment(said: &Utterance) -> bool {
+    !said.attachments.is_empty()
+        && said.has(&["this", "that", "it"])
+        && !said.has(&["project", "repo", "repository", "codebase", "folder", "directory", "workspace"])
 }
 
 /// Several requests joined by "and", "then" or the end of a sentence; each must be understood by itself.
