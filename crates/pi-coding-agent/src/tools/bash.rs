@@ -1,4 +1,8 @@
 //! The `bash` tool: a command in the session's shell.
+//!
+//! A command that is ended, by its timeout or an abort, is ended with everything in its session. What went into a
+//! session of its own stays; which of that the result names is said at
+//! [`ProcessEnd::survivors`](crate::workspace::ProcessEnd::survivors).
 
 use std::fmt;
 use std::sync::Arc;
