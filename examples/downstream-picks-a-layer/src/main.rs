@@ -1,15 +1,26 @@
 //! Three crates that each build on one layer of pi, side by side, and what each of them pays for.
 //!
 //! `model/` reads transcripts with `pi-ai`, `agent/` runs an agent with `pi-agent-core`, `product/` reviews a folder
-//! with `pi-coding-agent`. Each names one of our crates in its manifest; the tests hold what comes along with it.
+//! with `pi-coding-agent`. Each is a crate that names one of ours in its manifest; the tests hold what comes along with
+//! it. This program takes their sources in, so that one command shows all three.
+
+#[path = "../agent/src/lib.rs"]
+#[expect(unreachable_pub, reason = "it is public in its own crate")]
+mod agent;
+#[path = "../model/src/lib.rs"]
+#[expect(unreachable_pub, reason = "it is public in its own crate")]
+mod model;
+#[path = "../product/src/lib.rs"]
+#[expect(unreachable_pub, dead_code, reason = "it is public in its own crate, and its errors are only printed here")]
+mod product;
 
 use std::{error::Error, process::Command};
 
-use downstream_on_pi_agent_core::calculate;
-use downstream_on_pi_ai::describe;
-use downstream_on_pi_coding_agent::review;
+use agent::calculate;
+use model::describe;
 use pi_ai::faux::{FauxProvider, FauxReply};
 use pi_coding_agent::{sdk::SessionOptions, session::SessionManager};
+use product::review;
 use serde_json::json;
 
 const LAYERS: [&str; 3] = ["downstream-on-pi-ai", "downstream-on-pi-agent-core", "downstream-on-pi-coding-agent"];
