@@ -83,7 +83,7 @@ pub(crate) fn run(size: Size) -> Result<Vec<Finding>, Error> {
             );
         }
         if let Some(program) = fd_program {
-            let glob = ["--hidden", "--no-require-git", "--glob", "*7*.txt", "."];
+            let glob = ["--hidden", "--glob", "*7*.txt", "."];
             keep(&mut fd, of_child(program, &glob, folder.path())?);
         }
     }
