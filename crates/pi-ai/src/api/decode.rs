@@ -11,7 +11,9 @@ use serde::{
 };
 use serde_json::{Map, Value};
 
+use super::{Frame, errors};
 use crate::{
+    ProviderId,
     error::{ErrorKind, ProviderError},
     json::{repair_strings, without_unpaired_escapes},
 };
@@ -35,6 +37,37 @@ pub fn parse<'a, T: Deserialize<'a>>(data: &'a str, scratch: &'a mut Scratch) ->
             T::deserialize(&scratch.0).map_err(|error| unreadable(data, &error))
         }
         Err(_) => Err(unreadable(data, &error)),
+    }
+}
+
+/// What an event of a wire brings that sends JSON objects and ends them with `[DONE]`.
+pub(super) enum Payload<T> {
+    /// The terminator.
+    Done,
+    Nothing,
+    Object(T),
+    /// JSON that is no object.
+    Other,
+}
+
+/// Reads an event of such a wire.
+///
+/// # Errors
+/// When its data is no JSON; what an event of the name `error` says is then the provider's error.
+pub(super) fn payload<'a, T: Deserialize<'a>>(
+    frame: Frame<'a>,
+    provider: &ProviderId,
+    scratch: &'a mut Scratch,
+) -> Result<Payload<T>, ProviderError> {
+    match frame.data.trim() {
+        "[DONE]" => Ok(Payload::Done),
+        "" => Ok(Payload::Nothing),
+        data => match parse(data, scratch) {
+            Ok(Object(Some(object))) => Ok(Payload::Object(object)),
+            Ok(Object(None)) => Ok(Payload::Other),
+            Err(_) if frame.name == Some("error") => Err(errors::from_event(provider, data)),
+            Err(error) => Err(error),
+        },
     }
 }
 
@@ -113,6 +146,15 @@ pub enum Arguments<'a> {
     Text(Text<'a>),
     /// All of them, as an object.
     Whole(Map<String, Value>),
+}
+
+/// A piece of a tool call, as the chat completions family of wires streams it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct FunctionDelta<'a> {
+    #[serde(borrow)]
+    pub(super) name: Text<'a>,
+    pub(super) arguments: Arguments<'a>,
 }
 
 /// An object, or nothing.

@@ -20,6 +20,7 @@ mod constraint;
 pub mod decode;
 pub mod errors;
 mod exchange;
+mod finish;
 pub mod google_generative_ai;
 #[cfg(feature = "vertex")]
 pub mod google_vertex;

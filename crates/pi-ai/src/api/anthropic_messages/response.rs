@@ -10,6 +10,7 @@ use crate::{
         billing::Billing,
         decode::{self, Count, Index, List, Object, Scratch, Text},
         errors,
+        finish::Finish,
         headers::is_openrouter,
     },
     error::{ErrorKind, ProviderError},
@@ -142,11 +143,6 @@ enum Seen {
     Nothing,
     Start,
     Stop,
-}
-
-enum Finish {
-    Done(StopReason),
-    Failed(ProviderError),
 }
 
 impl MessageDecoder {

@@ -9,6 +9,7 @@ use crate::{
         Decoder, EncodeRequest, Flow, Frame,
         decode::{self, Count, Index, List, Object, Scratch, Text},
         errors,
+        finish::Finish,
     },
     error::{ErrorKind, ProviderError},
     id::ProviderId,
@@ -111,11 +112,6 @@ struct OpenBlock {
     block: usize,
     /// The hidden reasoning, which may come in pieces.
     redacted: Vec<u8>,
-}
-
-enum Finish {
-    Done(StopReason),
-    Failed(ProviderError),
 }
 
 impl ConverseDecoder {
@@ -236,7 +232,7 @@ impl ConverseDecoder {
     }
 
     fn finish_of(&self, reason: &str) -> Finish {
-        let failed = |kind, message| Finish::Failed(ProviderError::new(kind, message));
+        let failed = Finish::failed;
         let provider = &self.provider;
         match reason {
             "end_turn" | "stop_sequence" => Finish::Done(StopReason::Stop),

@@ -6,8 +6,10 @@ use serde_json::{Map, Value};
 use crate::{
     api::{
         Decoder, EncodeRequest, Flow, Frame,
-        decode::{self, Count, List, Object, Scratch, Text},
-        errors, ids,
+        decode::{self, Count, List, Object, Payload, Scratch, Text},
+        errors,
+        finish::Finish,
+        ids,
     },
     error::{ErrorKind, ProviderError},
     id::ProviderId,
@@ -100,11 +102,6 @@ struct OpenBlock {
 enum BlockKind {
     Text,
     Thinking,
-}
-
-enum Finish {
-    Done(StopReason),
-    Failed(ProviderError),
 }
 
 impl GeminiDecoder {
@@ -264,20 +261,14 @@ impl GeminiDecoder {
 
 impl Decoder for GeminiDecoder {
     fn frame(&mut self, frame: Frame<'_>, answer: &mut MessageBuilder) -> Result<Flow, ProviderError> {
-        let data = frame.data.trim();
-        if data == "[DONE]" {
-            return Ok(Flow::Complete);
-        }
-        if data.is_empty() {
-            return Ok(Flow::More);
-        }
         let mut scratch = Scratch::default();
-        match decode::parse::<Object<Chunk<'_>>>(data, &mut scratch) {
-            Ok(Object(Some(chunk))) if !chunk.error.is_null() => Err(errors::from_event(&self.provider, data)),
-            Ok(Object(Some(chunk))) => self.chunk(chunk, answer).map(|()| Flow::More),
-            Ok(Object(None)) => Ok(Flow::More),
-            Err(_) if frame.name == Some("error") => Err(errors::from_event(&self.provider, data)),
-            Err(error) => Err(error),
+        match decode::payload::<Chunk<'_>>(frame, &self.provider, &mut scratch)? {
+            Payload::Done => Ok(Flow::Complete),
+            Payload::Nothing | Payload::Other => Ok(Flow::More),
+            Payload::Object(chunk) if !chunk.error.is_null() => {
+                Err(errors::from_event(&self.provider, frame.data.trim()))
+            }
+            Payload::Object(chunk) => self.chunk(chunk, answer).map(|()| Flow::More),
         }
     }
 

@@ -12,8 +12,9 @@ use super::tool_call_id;
 use crate::{
     api::{
         Decoder, EncodeRequest, Flow, Frame,
-        decode::{self, Arguments, Count, Index, List, Object, Scratch, Text},
+        decode::{self, Arguments, Count, FunctionDelta, Index, List, Object, Payload, Scratch, Text},
         errors,
+        finish::Finish,
     },
     error::{ErrorKind, ProviderError},
     id::ProviderId,
@@ -94,14 +95,6 @@ struct CallDelta<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct FunctionDelta<'a> {
-    #[serde(borrow)]
-    name: Text<'a>,
-    arguments: Arguments<'a>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
 struct RawUsage {
     prompt_tokens: Count,
     completion_tokens: Count,
@@ -137,11 +130,6 @@ enum BlockKind {
 struct OpenCall {
     block: usize,
     id: String,
-}
-
-enum Finish {
-    Done(StopReason),
-    Failed(ProviderError),
 }
 
 impl MistralDecoder {
@@ -210,7 +198,7 @@ impl MistralDecoder {
     }
 
     fn finish_of(&self, reason: &str) -> Finish {
-        let failed = |kind, message| Finish::Failed(ProviderError::new(kind, message));
+        let failed = Finish::failed;
         let provider = &self.provider;
         match reason {
             "stop" => Finish::Done(StopReason::Stop),
@@ -309,25 +297,19 @@ impl MistralDecoder {
 
 impl Decoder for MistralDecoder {
     fn frame(&mut self, frame: Frame<'_>, answer: &mut MessageBuilder) -> Result<Flow, ProviderError> {
-        let data = frame.data.trim();
-        if data == "[DONE]" {
-            return Ok(Flow::Complete);
-        }
-        if data.is_empty() {
-            return Ok(Flow::More);
-        }
         let mut scratch = Scratch::default();
-        match decode::parse::<Object<Chunk<'_>>>(data, &mut scratch) {
-            Ok(Object(Some(chunk))) if !chunk.error.is_null() || chunk.object.as_str() == Some("error") => {
-                Err(errors::from_event(&self.provider, data))
+        match decode::payload::<Chunk<'_>>(frame, &self.provider, &mut scratch)? {
+            Payload::Done => Ok(Flow::Complete),
+            Payload::Nothing => Ok(Flow::More),
+            Payload::Object(chunk) if !chunk.error.is_null() || chunk.object.as_str() == Some("error") => {
+                Err(errors::from_event(&self.provider, frame.data.trim()))
             }
-            Ok(Object(Some(chunk))) => self.chunk(chunk, answer).map(|()| Flow::More),
-            Ok(Object(None)) => {
+            Payload::Object(chunk) => self.chunk(chunk, answer).map(|()| Flow::More),
+            Payload::Other => {
+                let data = frame.data.trim();
                 let message = format!("An event of {} is not one of this API: {data}", self.provider);
                 Err(ProviderError::new(ErrorKind::Protocol, message))
             }
-            Err(_) if frame.name == Some("error") => Err(errors::from_event(&self.provider, data)),
-            Err(error) => Err(error),
         }
     }
 

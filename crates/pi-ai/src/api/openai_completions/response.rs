@@ -15,8 +15,9 @@ use crate::{
         Decoder, EncodeRequest, Flow, Frame,
         billing::Billing,
         constraint::{self, GrammarInput},
-        decode::{self, Arguments, Count, Index, List, Object, Scratch, Text},
+        decode::{self, Arguments, Count, FunctionDelta, Index, List, Object, Payload, Scratch, Text},
         errors,
+        finish::Finish,
         headers::is_openrouter,
     },
     error::{ErrorKind, ProviderError},
@@ -71,14 +72,6 @@ struct CallDelta<'a> {
     id: Text<'a>,
     function: Object<FunctionDelta<'a>>,
     custom: Object<CustomDelta<'a>>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct FunctionDelta<'a> {
-    #[serde(borrow)]
-    name: Text<'a>,
-    arguments: Arguments<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -149,11 +142,6 @@ enum CallInput {
     /// The arguments came as an object.
     Whole(Map<String, Value>),
     Grammar(GrammarInput),
-}
-
-enum Finish {
-    Done(StopReason),
-    Failed(ProviderError),
 }
 
 impl ChatDecoder {
@@ -458,20 +446,14 @@ fn close_call(call: &mut OpenCall, answer: &mut MessageBuilder) -> Result<(), Pr
 
 impl Decoder for ChatDecoder {
     fn frame(&mut self, frame: Frame<'_>, answer: &mut MessageBuilder) -> Result<Flow, ProviderError> {
-        let data = frame.data.trim();
-        if data == "[DONE]" {
-            return Ok(Flow::Complete);
-        }
-        if data.is_empty() {
-            return Ok(Flow::More);
-        }
         let mut scratch = Scratch::default();
-        let outcome = match decode::parse::<Object<Chunk<'_>>>(data, &mut scratch) {
-            Ok(Object(Some(chunk))) if is_error(frame, &chunk) => Err(errors::from_event(&self.model.provider, data)),
-            Ok(Object(Some(chunk))) => self.chunk(chunk, answer),
-            Ok(Object(None)) if frame.name == Some("error") => Err(errors::from_event(&self.model.provider, data)),
-            Ok(Object(None)) => Ok(()),
-            Err(_) if frame.name == Some("error") => Err(errors::from_event(&self.model.provider, data)),
+        let failed = |provider| Err(errors::from_event(provider, frame.data.trim()));
+        let outcome = match decode::payload::<Chunk<'_>>(frame, &self.model.provider, &mut scratch) {
+            Ok(Payload::Done) => return Ok(Flow::Complete),
+            Ok(Payload::Object(chunk)) if is_error(frame, &chunk) => failed(&self.model.provider),
+            Ok(Payload::Object(chunk)) => self.chunk(chunk, answer),
+            Ok(Payload::Other) if frame.name == Some("error") => failed(&self.model.provider),
+            Ok(Payload::Nothing | Payload::Other) => Ok(()),
             Err(error) => Err(error),
         };
         outcome.map(|()| Flow::More).inspect_err(|_| self.keep_details(answer))

@@ -8,8 +8,9 @@ use crate::{
     api::{
         Decoder, EncodeRequest, Flow, Frame,
         constraint::{self, GrammarInput, GrammarMode},
-        decode::{self, Index, Object, Scratch, Text},
+        decode::{self, Index, Object, Payload, Scratch, Text},
         errors,
+        finish::Finish,
     },
     error::{ErrorKind, ProviderError},
     id::ProviderId,
@@ -75,11 +76,6 @@ enum ItemKind {
         /// JSON text of what came with the item; it goes out with the next piece.
         unsent: String,
     },
-}
-
-enum Finish {
-    Done(StopReason),
-    Failed(ProviderError),
 }
 
 impl ResponsesDecoder {
@@ -423,19 +419,11 @@ impl Decoder for ResponsesDecoder {
         if let Some(effort) = self.dialect.effort.take() {
             answer.complete(|message| message.provider_thinking_level = Some(effort));
         }
-        let data = frame.data.trim();
-        if data == "[DONE]" {
-            return Ok(Flow::Complete);
-        }
-        if data.is_empty() {
-            return Ok(Flow::More);
-        }
         let mut scratch = Scratch::default();
-        match decode::parse::<Object<Event<'_>>>(data, &mut scratch) {
-            Ok(Object(Some(event))) => self.event(event, data, answer),
-            Ok(Object(None)) => Ok(Flow::More),
-            Err(_) if frame.name == Some("error") => Err(errors::from_event(&self.provider, data)),
-            Err(error) => Err(error),
+        match decode::payload::<Event<'_>>(frame, &self.provider, &mut scratch)? {
+            Payload::Done => Ok(Flow::Complete),
+            Payload::Nothing | Payload::Other => Ok(Flow::More),
+            Payload::Object(event) => self.event(event, frame.data.trim(), answer),
         }
     }
 
