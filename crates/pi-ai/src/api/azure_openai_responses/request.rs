@@ -9,7 +9,7 @@ use crate::{
         compat::Switches,
         headers::HeaderMap,
         openai_responses::{
-            Body, InputSettings, MIN_OUTPUT_TOKENS, Strictness, ToolCallIds, ToolSettings, input, reasoning_fields,
+            InputSettings, MIN_OUTPUT_TOKENS, Strictness, ToolCallIds, ToolSettings, body, reasoning_fields,
         },
     },
     error::{ErrorKind, ProviderError},
@@ -26,13 +26,11 @@ pub(super) fn encode(request: &EncodeRequest<'_>) -> Result<HttpRequest, Provide
         ids: ToolCallIds::of(model, &["openai", "openai-codex", "opencode", "azure"]),
         effort: None,
     };
-    let (items, tools) = input(request, settings)?;
-    let body = Body { input: items, tools: settings.tools.convert(&tools.request_tools)?, fields: fields(request) };
     let version = variable(request, "AZURE_OPENAI_API_VERSION").unwrap_or(DEFAULT_VERSION);
     Ok(HttpRequest {
         url: format!("{}/responses?api-version={version}", base_url(request)?),
         headers: head(request)?.into_headers(),
-        body: body.into_bytes()?,
+        body: body(request, settings, fields(request))?,
         note: Note::default(),
     })
 }

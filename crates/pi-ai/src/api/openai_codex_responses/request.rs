@@ -9,7 +9,7 @@ use crate::{
         cache::clipped_cache_key,
         compat::Switches,
         headers::{self, HeaderMap},
-        openai_responses::{Body, InputSettings, MIN_OUTPUT_TOKENS, Strictness, ToolCallIds, ToolSettings, input},
+        openai_responses::{InputSettings, MIN_OUTPUT_TOKENS, Strictness, ToolCallIds, ToolSettings, body},
         thinking::{Off, effort_word, off_word},
     },
     error::{ErrorKind, ProviderError},
@@ -29,17 +29,10 @@ pub(super) fn encode(request: &EncodeRequest<'_>) -> Result<HttpRequest, Provide
         ids: ToolCallIds::of(request.model, &["openai", "openai-codex", "opencode"]),
         effort: effort.as_deref(),
     };
-    let request = &EncodeRequest { ..*request };
-    let (items, tools) = input(request, settings)?;
-    let body = Body {
-        input: items,
-        tools: settings.tools.convert(&tools.request_tools)?,
-        fields: fields(request, effort.as_deref()),
-    };
     Ok(HttpRequest {
         url: url(&request.model.base_url),
         headers: head(request)?.into_headers(),
-        body: body.into_bytes()?,
+        body: body(request, settings, fields(request, effort.as_deref()))?,
         note: Note::default(),
     })
 }

@@ -5,8 +5,10 @@ use std::borrow::Cow;
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::{Map, Value, value::RawValue};
 
+use super::input::{InputSettings, input};
 use crate::{
     api::{
+        EncodeRequest,
         json_text::{DataUrl, JsonText},
         write_body,
     },
@@ -14,11 +16,24 @@ use crate::{
     message::ImageContent,
 };
 
+/// The body of a request in any dialect of this wire: the conversation, its tools, and the dialect's own fields.
+pub(in crate::api) fn body(
+    request: &EncodeRequest<'_>,
+    settings: InputSettings<'_>,
+    fields: Map<String, Value>,
+) -> Result<Vec<u8>, ProviderError> {
+    // What the settings borrow lives as long as this call, not as long as the transcript.
+    let request = &EncodeRequest { ..*request };
+    let (input, declared) = input(request, settings)?;
+    let tools = settings.tools.convert(&declared.request_tools)?;
+    write_body(&Body { input, tools, fields })
+}
+
 /// The body. A field replaces what else has its name.
-pub(in crate::api) struct Body<'a> {
-    pub(in crate::api) input: Vec<Item<'a>>,
-    pub(in crate::api) tools: Vec<Value>,
-    pub(in crate::api) fields: Map<String, Value>,
+struct Body<'a> {
+    input: Vec<Item<'a>>,
+    tools: Vec<Value>,
+    fields: Map<String, Value>,
 }
 
 impl Serialize for Body<'_> {
@@ -34,12 +49,6 @@ impl Serialize for Body<'_> {
             map.serialize_entry("tools", &self.tools)?;
         }
         map.end()
-    }
-}
-
-impl Body<'_> {
-    pub(in crate::api) fn into_bytes(self) -> Result<Vec<u8>, ProviderError> {
-        write_body(&self)
     }
 }
 

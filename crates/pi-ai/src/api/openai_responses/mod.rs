@@ -11,8 +11,8 @@ mod tools;
 use super::{Decoder, EncodeRequest, HttpRequest, Wire};
 use crate::{error::ProviderError, id::ApiId};
 
-pub(super) use body::Body;
-pub(super) use input::{InputSettings, ToolCallIds, input};
+pub(super) use body::body;
+pub(super) use input::{InputSettings, ToolCallIds};
 pub(super) use request::{MIN_OUTPUT_TOKENS, reasoning_fields};
 pub(super) use response::{Dialect, ResponsesDecoder};
 pub(super) use tools::{Strictness, ToolSettings, grammar_mode};

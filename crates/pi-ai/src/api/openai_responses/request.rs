@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    body::Body,
-    input::{InputSettings, ToolCallIds, input},
+    body::body,
+    input::{InputSettings, ToolCallIds},
     tools::{Strictness, ToolSettings},
 };
 use crate::{
@@ -34,18 +34,10 @@ pub(super) fn encode(request: &EncodeRequest<'_>) -> Result<HttpRequest, Provide
         ids: ToolCallIds::of(request.model, &["openai", "openai-codex", "opencode"]),
         effort: effort.as_deref(),
     };
-    // The effort lives as long as the request does, not longer.
-    let request = &EncodeRequest { ..*request };
-    let (items, tools) = input(request, settings)?;
-    let body = Body {
-        input: items,
-        tools: settings.tools.convert(&tools.request_tools)?,
-        fields: fields(request, effort.as_deref()),
-    };
     Ok(HttpRequest {
         url: headers::url(request.model, "/responses")?,
         headers: head(request)?.into_headers(),
-        body: body.into_bytes()?,
+        body: body(request, settings, fields(request, effort.as_deref()))?,
         note: Note::default(),
     })
 }
