@@ -4,6 +4,9 @@ use std::{fs, path::Path};
 
 use super::glob::Glob;
 
+/// Folders are not followed deeper than this: a link may lead back up.
+const DEEPEST: usize = 24;
+
 const FILES: [&str; 3] = [".gitignore", ".ignore", ".fdignore"];
 
 /// The rules of the folders on the way down, the last one that fits wins.
@@ -18,8 +21,20 @@ struct Rule {
 }
 
 impl IgnoreRules {
-    /// Adds the rules of a folder; `below` is its path from the root of the walk, empty for the root itself.
-    pub(crate) fn add_folder(&mut self, folder: &Path, below: &str) {
+    /// Enters a folder: adds its rules and gives the names in it, sorted. `below` is its path from the root of the walk,
+    /// empty for the root itself. `None` when it cannot be read, or is too deep.
+    pub(crate) fn enter(&mut self, folder: &Path, below: &str) -> Option<Vec<String>> {
+        if below.matches('/').count() > DEEPEST {
+            return None;
+        }
+        let entries = fs::read_dir(folder).ok()?;
+        self.add_folder(folder, below);
+        let mut names: Vec<String> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+        names.sort_unstable();
+        Some(names)
+    }
+
+    fn add_folder(&mut self, folder: &Path, below: &str) {
         for text in FILES.iter().filter_map(|name| fs::read_to_string(folder.join(name)).ok()) {
             self.0.extend(text.lines().filter_map(|line| rule(line, below)));
         }

@@ -262,14 +262,7 @@ fn walk(folder: &Path, extension: &str) -> Vec<PathBuf> {
 }
 
 fn walk_into(folder: &Path, below: String, extension: &str, mut rules: IgnoreRules, files: &mut Vec<PathBuf>) {
-    const DEEPEST: usize = 24;
-    if below.matches('/').count() > DEEPEST {
-        return;
-    }
-    let Ok(entries) = fs::read_dir(folder) else { return };
-    rules.add_folder(folder, &below);
-    let mut names: Vec<String> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
-    names.sort_unstable();
+    let Some(names) = rules.enter(folder, &below) else { return };
     for name in names.iter().filter(|name| !name.starts_with('.') && *name != "node_modules") {
         let path = folder.join(name);
         let Ok(metadata) = fs::metadata(&path) else { continue };

@@ -16,8 +16,6 @@ use crate::resources::{
 const LONGEST_NAME: usize = 64;
 /// The longest description, in UTF-16 units.
 const LONGEST_DESCRIPTION: usize = 1024;
-/// Folders are not followed deeper than this: a link may lead back up.
-const DEEPEST: usize = 24;
 
 /// Which Markdown files of a folder are skills, besides `SKILL.md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,13 +34,7 @@ pub(crate) fn skill_files(folder: &Path, kind: SkillFolder) -> Vec<PathBuf> {
 }
 
 fn collect(folder: &Path, below: String, kind: SkillFolder, mut rules: IgnoreRules, found: &mut Vec<PathBuf>) {
-    if below.matches('/').count() > DEEPEST {
-        return;
-    }
-    let Ok(entries) = fs::read_dir(folder) else { return };
-    rules.add_folder(folder, &below);
-    let mut names: Vec<String> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
-    names.sort_unstable();
+    let Some(names) = rules.enter(folder, &below) else { return };
     let relative = |name: &str| if below.is_empty() { name.to_owned() } else { format!("{below}/{name}") };
     let skill = folder.join("SKILL.md");
     if names.iter().any(|name| name == "SKILL.md")

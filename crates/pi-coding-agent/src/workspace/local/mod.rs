@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::{Files, Search, Workspace};
 
@@ -24,6 +25,11 @@ pub use sandbox::{Network, Sandbox, SandboxUnavailable};
 #[cfg(feature = "search")]
 pub use search::LocalSearch;
 pub use system::LocalProcesses;
+
+/// Silence after which what a background process may still write is not waited for.
+const IDLE_AFTER_EXIT: Duration = Duration::from_millis(100);
+/// Longest wait for such output, however busy the process is.
+const DRAIN_AFTER_EXIT: Duration = Duration::from_secs(2);
 
 /// Environment variables by name.
 pub type Environment = BTreeMap<OsString, OsString>;

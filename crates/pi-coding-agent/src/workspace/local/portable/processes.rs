@@ -3,7 +3,6 @@
 use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
@@ -16,14 +15,10 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use crate::workspace::local::ProcessOptions;
 use crate::workspace::local::shell::{command_environment, find_shell};
+use crate::workspace::local::{DRAIN_AFTER_EXIT, IDLE_AFTER_EXIT, ProcessOptions};
 use crate::workspace::{ProcessEnd, ProcessError, ProcessOutcome, Processes, ShellCommand, ShellExit};
 
-/// Silence after which what a background process may still write is not waited for.
-const IDLE_AFTER_EXIT: Duration = Duration::from_millis(100);
-/// Longest wait for such output, however busy the process is.
-const DRAIN_AFTER_EXIT: Duration = Duration::from_secs(2);
 /// Bytes read at once.
 const CHUNK: usize = 64 * 1024;
 

@@ -22,15 +22,11 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::session::{CommandProcesses, Departed, holders_of};
 use crate::workspace::local::shell::{command_environment, find_shell};
-use crate::workspace::local::{Environment, ProcessOptions, Sandbox};
+use crate::workspace::local::{DRAIN_AFTER_EXIT, Environment, IDLE_AFTER_EXIT, ProcessOptions, Sandbox};
 use crate::workspace::{ProcessEnd, ProcessError, ProcessOutcome, Processes, ShellCommand, ShellExit, Survivor};
 
 /// From the polite signal to the other one.
 const GRACE: Duration = Duration::from_secs(1);
-/// Silence after which what a background process may still write is not waited for.
-const IDLE_AFTER_EXIT: Duration = Duration::from_millis(100);
-/// Longest wait for such output, however busy the process is.
-const DRAIN_AFTER_EXIT: Duration = Duration::from_secs(2);
 /// Longest wait for the end of the shell and its output after the second signal.
 const AFTER_KILL: Duration = Duration::from_millis(500);
 /// How often the command's processes are looked at while they may end politely.
