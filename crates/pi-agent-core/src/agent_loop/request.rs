@@ -94,13 +94,16 @@ impl<C: CustomMessage, H: Host<C>> LoopRun<'_, C, H> {
         }
         // The level that was asked for, whichever stream function answered.
         message.thinking_level = Some(self.config.thinking_level);
-        self.cause = cause.filter(|_| message.is_failed());
         let message = Arc::new(message);
         let answer = AgentMessage::Llm(Message::Assistant(message.clone()));
         if !started {
             self.emit(AgentEvent::MessageStart { message: answer.clone() }).await;
         }
-        self.finish_message(answer, None).await;
+        let message = match self.finish_message(answer, None).await {
+            AgentMessage::Llm(Message::Assistant(message)) => message,
+            _ => message,
+        };
+        self.cause = cause.filter(|_| message.is_failed());
         Ok(message)
     }
 

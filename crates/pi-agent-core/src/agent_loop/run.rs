@@ -211,13 +211,46 @@ impl<'a, C: CustomMessage, H: Host<C>> LoopRun<'a, C, H> {
         }
     }
 
-    /// A message that has begun becomes part of the transcript.
-    pub(super) async fn finish_message(&mut self, message: AgentMessage<C>, origin: Option<&Pending<C>>) {
+    /// A message that has begun becomes part of the transcript, as the hooks leave it. Gives that one.
+    pub(super) async fn finish_message(
+        &mut self,
+        message: AgentMessage<C>,
+        origin: Option<&Pending<C>>,
+    ) -> AgentMessage<C> {
+        let message = match self.replacement(&message).await {
+            Some(replacement) => replacement,
+            None => message,
+        };
         self.declared.push(&message);
         self.messages.push(message.clone());
         self.produced.push(message.clone());
         self.host.record(&message, origin);
-        self.emit(AgentEvent::MessageEnd { message }).await;
+        self.emit(AgentEvent::MessageEnd { message: message.clone() }).await;
+        message
+    }
+
+    /// What takes the place of a message that is complete.
+    async fn replacement(&self, message: &AgentMessage<C>) -> Option<AgentMessage<C>> {
+        let hooks = self.config.hooks.clone()?;
+        let replacement = self.patience.run(|| hooks.complete_message(message, &self.patience.signal)).await;
+        match replacement {
+            Ok(replacement) => {
+                let replacement = replacement?;
+                let fits = contain(|| can_replace(message, &replacement)).unwrap_or(false);
+                if !fits {
+                    tracing::error!(
+                        "the hook `complete_message` gave a message of another role, or a result of another call; the \
+                         message stays as it is"
+                    );
+                }
+                Some(replacement).filter(|_| fits)
+            }
+            Err(fault) => {
+                // The log says what happened; the run goes on with the message as it is.
+                let _ = Failure::fault("the hook `complete_message`", fault);
+                None
+            }
+        }
     }
 
     /// A call is answered in the transcript.
@@ -235,8 +268,10 @@ impl<'a, C: CustomMessage, H: Host<C>> LoopRun<'a, C, H> {
         });
         let message = AgentMessage::Llm(Message::ToolResult(result.clone()));
         self.emit(AgentEvent::MessageStart { message: message.clone() }).await;
-        self.finish_message(message, None).await;
-        result
+        match self.finish_message(message, None).await {
+            AgentMessage::Llm(Message::ToolResult(result)) => result,
+            _ => result,
+        }
     }
 
     async fn prepare_request(&mut self) -> Result<(), Failure> {
@@ -359,11 +394,21 @@ impl<'a, C: CustomMessage, H: Host<C>> LoopRun<'a, C, H> {
         if !in_a_message {
             self.emit(AgentEvent::MessageStart { message: answer.clone() }).await;
         }
-        self.finish_message(answer.clone(), None).await;
+        let answer = self.finish_message(answer, None).await;
+        let message = match &answer {
+            AgentMessage::Llm(Message::Assistant(message)) => message.clone(),
+            _ => message,
+        };
         self.emit(AgentEvent::TurnEnd { message, tool_results: results.into() }).await;
         self.cause = Some(failure.0);
         [answer].into()
     }
+}
+
+/// Whether one message may stand where the other one was said.
+fn can_replace<C: CustomMessage>(message: &AgentMessage<C>, replacement: &AgentMessage<C>) -> bool {
+    let call = |message: &AgentMessage<C>| message.as_tool_result().map(|result| result.tool_call_id.clone());
+    message.role() == replacement.role() && call(message) == call(replacement)
 }
 
 impl Open {

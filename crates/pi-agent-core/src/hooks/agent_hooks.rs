@@ -53,6 +53,19 @@ pub trait AgentHooks<C: Send + Sync + 'static>: Send + Sync + 'static {
         Ok(ToolResultPatch::default())
     }
 
+    /// A message is complete and about to become part of the transcript. What is given back takes its place, for
+    /// everything that follows: the calls of an answer that run are those of the replacement.
+    ///
+    /// A replacement has the role of the message, and that of a tool's result answers the same call; any other is left
+    /// out, which the log says. So is one of a hook that panics: what was said must not get lost.
+    async fn complete_message(
+        &self,
+        _message: &AgentMessage<C>,
+        _signal: &CancellationToken,
+    ) -> Option<AgentMessage<C>> {
+        None
+    }
+
     /// Runs before every request and may replace what it is made from, for this and the later requests of the run.
     ///
     /// # Errors
@@ -86,6 +99,10 @@ impl<C: Send + Sync + 'static, T: AgentHooks<C> + ?Sized> AgentHooks<C> for Arc<
 
     async fn after_tool_call(&self, call: &AfterToolCall<'_, C>) -> Result<ToolResultPatch, HookError> {
         (**self).after_tool_call(call).await
+    }
+
+    async fn complete_message(&self, message: &AgentMessage<C>, signal: &CancellationToken) -> Option<AgentMessage<C>> {
+        (**self).complete_message(message, signal).await
     }
 
     async fn prepare_request(&self, request: &PrepareRequest<'_, C>) -> Result<RequestUpdate<C>, HookError> {

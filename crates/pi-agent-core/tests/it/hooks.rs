@@ -11,7 +11,8 @@ use pi_agent_core::{
     },
 };
 use pi_ai::{
-    CancellationToken, InputBlock, Model, ProviderId, Secret, StopReason, StreamOptions, ThinkingLevel,
+    AssistantBlock, CancellationToken, InputBlock, Message, Model, ProviderId, Secret, StopReason, StreamOptions,
+    ThinkingLevel, ToolResultMessage,
     faux::{FauxProvider, FauxReply},
     options::{Identity, ProviderHooks, provider_hook},
 };
@@ -44,6 +45,51 @@ async fn a_hook_may_change_arguments_and_what_came_of_them() {
     let agent = Agent::builder(model).tool(read).hooks(ChangesArguments).build();
     let reply = soon(agent.prompt("go")).await.unwrap();
     assert_eq!(text_of(&reply.messages()[2]), "read 7 with 7");
+}
+
+/// Takes the place of what the model said and of what its tools gave.
+struct Rewrites;
+
+#[async_trait]
+impl AgentHooks<NoCustom> for Rewrites {
+    async fn complete_message(&self, message: &AgentMessage, _signal: &CancellationToken) -> Option<AgentMessage> {
+        match message {
+            AgentMessage::Llm(Message::Assistant(answer)) if answer.tool_calls().next().is_some() => {
+                let mut answer = (**answer).clone();
+                for block in &mut answer.content {
+                    if let AssistantBlock::ToolCall(call) = block {
+                        call.name = "read".into();
+                    }
+                }
+                Some(AgentMessage::Llm(Message::Assistant(Arc::new(answer))))
+            }
+            AgentMessage::Llm(Message::ToolResult(result)) => {
+                let content = vec![InputBlock::text("rewritten")];
+                let result = ToolResultMessage { content, ..(**result).clone() };
+                Some(AgentMessage::Llm(Message::ToolResult(Arc::new(result))))
+            }
+            // Another role is none that can stand here.
+            AgentMessage::Llm(Message::User(_)) => Some(AgentMessage::Llm(Message::system("I never said this"))),
+            _ => panic!("a hook that panics changes nothing"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_message_that_takes_the_place_of_another_counts_for_all_that_follows() {
+    let read = tool("read", async |_, _| Ok("read it".to_owned()));
+    let model = FauxProvider::new([FauxReply::tool_call("delete", json!({})), FauxReply::text("ok")]);
+    let agent = Agent::builder(model.clone()).system_prompt("Be kind.").tool(read).hooks(Rewrites).build();
+    let reply = soon(agent.prompt("go")).await.unwrap();
+    // The call that ran is the one of the replacement, and the next request has it, too.
+    let result = reply.messages().iter().find_map(AgentMessage::as_tool_result).unwrap();
+    assert_eq!((&*result.tool_name, result.is_error), ("read", false));
+    let second: Vec<String> =
+        model.requests()[1].context.messages().iter().map(|message| format!("{message:?}")).collect();
+    assert!(second.iter().any(|message| message.contains("rewritten")), "{second:?}");
+    assert!(!second.iter().any(|message| message.contains("delete") || message.contains("never said")), "{second:?}");
+    assert_eq!(reply.text(), "ok");
+    assert!(agent.state().messages.iter().any(|message| text_of(message) == "go"));
 }
 
 #[derive(Clone, Default)]
