@@ -27,14 +27,10 @@ pub(super) struct TurnCount {
 }
 
 impl Inner {
-    /// Tells the extensions. They may change a message that is complete; then the event has the changed one.
-    pub(super) async fn tell_extensions(
-        &self,
-        event: AgentEvent<CodingMessage>,
-        context: &ListenerContext,
-    ) -> AgentEvent<CodingMessage> {
+    /// Tells the extensions. A message that is complete went through them before it was taken into the transcript.
+    pub(super) async fn tell_extensions(&self, event: &AgentEvent<CodingMessage>, context: &ListenerContext) {
         let (extensions, signal) = (&self.extensions, context.signal());
-        match &event {
+        match event {
             AgentEvent::AgentStart => {
                 self.state().run.turn = TurnCount::default();
                 extensions.notify(event::AgentStart, signal, AgentStartEvent::default).await;
@@ -63,11 +59,6 @@ impl Inner {
                 let payload = || MessageUpdateEvent::new(event.clone(), context.clone());
                 extensions.notify(event::MessageUpdate, signal, payload).await;
             }
-            AgentEvent::MessageEnd { message } => {
-                if let Some(message) = extensions.message_end(signal, message).await {
-                    return AgentEvent::MessageEnd { message };
-                }
-            }
             AgentEvent::ToolExecutionStart { call } => {
                 extensions.notify(event::ToolExecutionStart, signal, || ToolExecutionStartEvent::new(call)).await;
             }
@@ -82,7 +73,6 @@ impl Inner {
             }
             _ => {}
         }
-        event
     }
 
     /// A turn is over: the extensions may add to the session, and go on. Whether one wants to.

@@ -14,7 +14,7 @@ use pi_agent_core::{
     },
 };
 use pi_ai::{
-    Clock, Message, SessionId, StreamFn, StreamOptions,
+    CancellationToken, Clock, Message, SessionId, StreamFn, StreamOptions,
     options::{Limit, RetryPolicy},
 };
 
@@ -24,7 +24,7 @@ use crate::{
         EventKind,
         event::{ToolCallDecision, ToolCallEvent, ToolResultEvent},
     },
-    messages::{CodingConverter, CodingMessage},
+    messages::{CodingConverter, CodingMessage, SessionMessage},
     resources::SettingsManager,
     session::SessionManager,
 };
@@ -129,6 +129,11 @@ impl AgentHooks<CodingMessage> for SessionHooks {
         }
         let event = ToolResultEvent::new(call.call, call.arguments, call.output, call.is_error);
         Ok(inner.extensions.tool_result(call.signal, event).await)
+    }
+
+    /// Extensions may change what was said before it counts.
+    async fn complete_message(&self, message: &SessionMessage, signal: &CancellationToken) -> Option<SessionMessage> {
+        self.0.upgrade()?.extensions.message_end(signal, message).await
     }
 
     async fn finish_turn(&self, turn: &Turn<'_, CodingMessage>) -> Result<TurnDecision, HookError> {

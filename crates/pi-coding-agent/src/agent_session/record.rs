@@ -84,7 +84,7 @@ impl Inner {
     }
 
     async fn take_and_store(&self, event: AgentEvent<CodingMessage>, context: &ListenerContext) {
-        let event = self.tell_extensions(event, context).await;
+        self.tell_extensions(&event, context).await;
         match &event {
             AgentEvent::MessageStart { message } if self.queued_was_said(message.identity()) => {
                 self.tell_queue().await;

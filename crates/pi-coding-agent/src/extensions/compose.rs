@@ -261,15 +261,12 @@ impl ExtensionRunner {
             let so_far = current.as_ref().unwrap_or(message);
             let asked = self.ask::<event::MessageEnd>(handler, MessageEndEvent::new(so_far.clone()), signal).await;
             let Some(MessageOutcome::Replaced(replaced)) = asked else { continue };
-            if replaced.role() == so_far.role() {
-                current = Some(replaced);
-            } else {
-                let error = ExtensionError::new(format!(
-                    "a message of the role {} cannot take the place of one of the role {}",
-                    replaced.role(),
-                    so_far.role()
-                ));
-                self.report(failure(&handler.extension.name, FailurePlace::Event(EventKind::MessageEnd), &error)).await;
+            match refusal(so_far, &replaced) {
+                None => current = Some(replaced),
+                Some(error) => {
+                    let place = FailurePlace::Event(EventKind::MessageEnd);
+                    self.report(failure(&handler.extension.name, place, &error)).await;
+                }
             }
         }
         current
@@ -436,6 +433,21 @@ fn with_head(
     }
     let head = current_system_message(messages).map(SessionMessage::from);
     Ok(Some(head.into_iter().chain(after).collect()))
+}
+
+/// Why a message may not take the place of another.
+fn refusal(message: &SessionMessage, replacement: &SessionMessage) -> Option<ExtensionError> {
+    let call = |message: &SessionMessage| message.as_tool_result().map(|result| result.tool_call_id.clone());
+    if message.role() != replacement.role() {
+        return Some(ExtensionError::new(format!(
+            "a message of the role {} cannot take the place of one of the role {}",
+            replacement.role(),
+            message.role()
+        )));
+    }
+    (call(message) != call(replacement)).then(|| {
+        ExtensionError::new("a tool's result can only be replaced by one of the same call: keep its `toolCallId`")
+    })
 }
 
 fn leads_with_system(messages: &[SessionMessage]) -> bool {

@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use futures::FutureExt;
-use pi_ai::{CancellationToken, Message, faux::FauxReply};
+use pi_agent_core::{Tool, ToolArguments, ToolContext};
+use pi_ai::{CancellationToken, Message, ToolDeclaration, faux::FauxReply};
 use pi_coding_agent::{
     agent_session::{AgentSessionError, Delivery, ForModel, LeaveBehind, Queued},
     compaction::SummaryInstructions,
@@ -140,6 +141,41 @@ async fn a_message_is_changed_before_it_is_stored_and_keeps_its_role() {
     fixture.session.prompt("again").await.unwrap();
     assert_eq!(fixture.model.said(1)[1], "assistant: the password is ****");
     assert!(fixture.failures()[0].starts_with("b, message_end: "), "{:?}", fixture.failures());
+}
+
+#[tokio::test]
+async fn the_calls_that_run_are_those_of_the_message_that_took_the_place() {
+    let replies = [FauxReply::tool_call("deploy", json!({"stage": "live"})), FauxReply::text("ok")];
+    let rename = |pi: &mut ExtensionApi| {
+        pi.on(event::MessageEnd, async |event, _ctx| match event.message.as_llm() {
+            Some(Message::Assistant(answer)) => {
+                let mut answer = (**answer).clone();
+                for block in &mut answer.content {
+                    if let pi_ai::AssistantBlock::ToolCall(call) = block {
+                        call.arguments.insert("stage".into(), json!("test"));
+                    }
+                }
+                event::MessageOutcome::from(SessionMessage::from(Message::from(answer)))
+            }
+            Some(Message::ToolResult(result)) => {
+                // It belongs to another call then, so that it is refused.
+                let result = pi_ai::ToolResultMessage { tool_call_id: "other".into(), ..(**result).clone() };
+                event::MessageOutcome::from(SessionMessage::from(Message::from(result)))
+            }
+            _ => event::MessageOutcome::Unchanged,
+        });
+    };
+    let echo = Tool::from_declaration(
+        ToolDeclaration::new("deploy", "Deploys.", json!({"type": "object"})),
+        async |arguments: ToolArguments, _: ToolContext| Ok(format!("deployed to {}", arguments["stage"])),
+    );
+    let fixture = Fixture::with(replies, |options| options.tool(echo).extension(named("rename", rename))).await;
+    fixture.session.prompt("deploy it").await.unwrap();
+    // What ran, what is stored and what the model sees next are one and the same.
+    assert_eq!(fixture.model.said(1)[2], "toolResult: deployed to \"test\"");
+    let stored = format!("{:?}", fixture.entries());
+    assert!(stored.contains("\"test\"") && !stored.contains("live"), "{stored}");
+    assert!(fixture.failures()[0].starts_with("rename, message_end: a tool's result"), "{:?}", fixture.failures());
 }
 
 #[tokio::test]
