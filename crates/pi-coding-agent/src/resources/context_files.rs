@@ -103,6 +103,10 @@ impl ContextFiles {
             let message = format!("is longer than {} KiB; only the beginning is used", MAX_BYTES / 1024);
             self.diagnostics.push(Diagnostic::warning(message).in_file(path));
         }
+        if let Some(line) = content.not_utf8 {
+            let message = "is not all UTF-8; bytes that are not reach the model as U+FFFD";
+            self.diagnostics.push(Diagnostic::warning(message).in_file(path).on_line(line));
+        }
         if let Some(hidden) = invisible_characters(&content.text) {
             self.diagnostics.push(Diagnostic::warning(hidden.message()).in_file(path).on_line(hidden.line));
         }
@@ -113,6 +117,8 @@ impl ContextFiles {
 struct Capped {
     text: String,
     cut: bool,
+    /// The line of the first byte that is not UTF-8.
+    not_utf8: Option<usize>,
 }
 
 fn read_capped(path: &Path) -> io::Result<Capped> {
@@ -123,8 +129,16 @@ fn read_capped(path: &Path) -> io::Result<Capped> {
         let end = memchr::memrchr(b'\n', &bytes[..MAX_BYTES]).map_or(MAX_BYTES, |newline| newline + 1);
         bytes.truncate(end);
     }
+    let mut not_utf8 = None;
+    if let Err(error) = std::str::from_utf8(&bytes) {
+        match error.error_len() {
+            // One line that is longer than the limit is cut within a character, which is no fault of the file.
+            None if cut => bytes.truncate(error.valid_up_to()),
+            _ => not_utf8 = Some(memchr::memchr_iter(b'\n', &bytes[..error.valid_up_to()]).count() + 1),
+        }
+    }
     let text = String::from_utf8_lossy(&bytes);
-    Ok(Capped { text: text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned(), cut })
+    Ok(Capped { text: text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned(), cut, not_utf8 })
 }
 
 /// Characters in a text that people cannot see but a model reads.
@@ -259,6 +273,22 @@ mod tests {
         assert_eq!(problem.line, Some(2));
         assert!(problem.message.contains("has 3") && problem.message.contains("U+E0041"), "{}", problem.message);
         assert!(found.files.last().unwrap().content.contains('\u{e0041}'), "the text itself stays as it is");
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_reported_with_their_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        write(root.join("repo/sub/AGENTS.md"), b"# Rules\nUse tabs.\ncaf\xe9\n");
+        let found = load_context_files(&locations(root), ProjectTrust::Untrusted);
+        let problem = found.diagnostics.iter().find(|problem| problem.message.contains("UTF-8")).unwrap();
+        assert_eq!((problem.file.as_deref(), problem.line), (Some(&*root.join("repo/sub/AGENTS.md")), Some(3)));
+        assert_eq!(found.files.last().unwrap().content, "# Rules\nUse tabs.\ncaf\u{fffd}\n");
+        // A character that the size limit cuts in two is not the file's mistake.
+        write(root.join("repo/sub/AGENTS.md"), format!("a{}", "é".repeat(MAX_BYTES)));
+        let found = load_context_files(&locations(root), ProjectTrust::Untrusted);
+        assert!(!found.diagnostics.iter().any(|problem| problem.message.contains("UTF-8")));
+        assert!(!found.files.last().unwrap().content.contains('\u{fffd}'));
     }
 
     #[cfg(unix)]
