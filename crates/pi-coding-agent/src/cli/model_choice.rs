@@ -8,7 +8,7 @@ use pi_ai::{
 };
 
 use super::arguments::Arguments;
-use crate::{guide::GuideModel, resources::Settings, session::SessionContext};
+use crate::{agent_session::ScopedModel, guide::GuideModel, resources::Settings, session::SessionContext};
 
 /// Who answers.
 #[derive(Clone, Debug)]
@@ -22,6 +22,15 @@ pub(super) enum Answerer {
     },
     /// The built-in guide, because no provider has a key and none was asked for.
     Guide,
+}
+
+/// Who answers, and whom a person can change to.
+#[derive(Clone, Debug)]
+pub(super) struct ModelChoiceMade {
+    /// Who answers.
+    pub(super) answerer: Answerer,
+    /// What `--models`, else the setting `enabledModels`, names. Nothing: every model that has a key.
+    pub(super) scope: Vec<ScopedModel>,
 }
 
 /// No model can answer.
@@ -53,13 +62,32 @@ pub(super) enum ModelChoiceError {
     EmptyScope,
 }
 
-/// Chooses: `--model`, the session's own, `--models`, the settings', then the first one that has a key. Warnings are
-/// pushed to `notices`.
+/// Chooses: `--model`, the session's own, `--models` or `enabledModels`, the settings', then the first one that has a
+/// key. Warnings are pushed to `notices`.
 pub(super) async fn choose_model(
     arguments: &Arguments,
     models: &Models,
     settings: &Settings,
     session: &SessionContext,
+    notices: &mut Vec<String>,
+) -> Result<ModelChoiceMade, ModelChoiceError> {
+    let patterns = arguments.models.as_ref().or(settings.enabled_models.as_ref());
+    let mut scope = Vec::new();
+    if let Some(patterns) = patterns.filter(|patterns| !patterns.is_empty()) {
+        let resolved = models.scope(patterns).await?;
+        notices.extend(resolved.warnings.iter().map(|warning| format!("Warning: {warning}")));
+        scope.extend(resolved.models.into_iter().map(|(model, level)| ScopedModel { model, level }));
+    }
+    let answerer = choose_answerer(arguments, models, settings, session, &scope, notices).await?;
+    Ok(ModelChoiceMade { answerer, scope })
+}
+
+async fn choose_answerer(
+    arguments: &Arguments,
+    models: &Models,
+    settings: &Settings,
+    session: &SessionContext,
+    scope: &[ScopedModel],
     notices: &mut Vec<String>,
 ) -> Result<Answerer, ModelChoiceError> {
     let level = thinking_level(arguments, notices);
@@ -77,18 +105,18 @@ pub(super) async fn choose_model(
     if let Some(said) = session.model.as_ref().filter(|said| said.provider != *GuideModel::PROVIDER) {
         return named(models, "The session", &said.provider, &said.model_id, level).await;
     }
-    if let Some(patterns) = &arguments.models {
-        let scope = models.scope(patterns).await?;
-        notices.extend(scope.warnings.iter().map(|warning| format!("Warning: {warning}")));
-        let saved = scope.models.iter().find(|(model, _)| {
-            settings.default_provider.as_deref() == Some(&*model.provider)
-                && settings.default_model.as_deref() == Some(&*model.id)
-        });
-        let (model, of_pattern) = saved.or(scope.models.first()).ok_or(ModelChoiceError::EmptyScope)?;
+    let is_saved = |scoped: &&ScopedModel| {
+        settings.default_provider.as_deref() == Some(&*scoped.model.provider)
+            && settings.default_model.as_deref() == Some(&*scoped.model.id)
+    };
+    if let Some(ScopedModel { model, level: of_pattern }) = scope.iter().find(is_saved).or(scope.first()) {
         if let Some(key) = &arguments.api_key {
             models.set_api_key(model.provider.clone(), key.clone());
         }
         return Ok(Answerer::Model { model: model.clone(), level: level.or(*of_pattern) });
+    }
+    if arguments.models.is_some() {
+        return Err(ModelChoiceError::EmptyScope);
     }
     if let (Some(provider), Some(model)) = (&settings.default_provider, &settings.default_model) {
         return named(models, "The setting defaultModel", provider, model, level).await;
@@ -149,5 +177,40 @@ fn thinking_level(arguments: &Arguments, notices: &mut Vec<String>) -> Option<Th
             notices.push(format!("Warning: --thinking is ignored: {error}"));
             None
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pi_ai::models::Provider;
+
+    use super::*;
+
+    fn models() -> Models {
+        let model = |id: &str| Model { id: id.into(), name: id.into(), ..Model::default() };
+        let local = Provider::new("local", "http://127.0.0.1:1").api("openai-completions").without_key();
+        Models::builder().provider(local.model(model("small")).model(model("large")).model(model("other"))).build()
+    }
+
+    async fn chosen(words: &[&str], settings: &Settings) -> (String, Vec<String>) {
+        let arguments = Arguments::parse(words.iter().map(ToString::to_string)).unwrap();
+        let session = crate::session::SessionManager::in_memory().context();
+        let made = choose_model(&arguments, &models(), settings, &session, &mut Vec::new()).await.unwrap();
+        let Answerer::Model { model, .. } = made.answerer else { panic!("the guide answers") };
+        (model.id.to_string(), made.scope.iter().map(|scoped| scoped.model.id.to_string()).collect())
+    }
+
+    #[tokio::test]
+    async fn the_models_of_the_command_line_are_handed_to_the_session_whoever_answers() {
+        let usual = Settings::default();
+        let (answers, scope) = chosen(&["--models", "small,large", "hi"], &usual).await;
+        assert_eq!((answers.as_str(), scope), ("small", vec!["small".to_owned(), "large".to_owned()]));
+        let (answers, scope) = chosen(&["--model", "local/other", "--models", "small,large", "hi"], &usual).await;
+        assert_eq!((answers.as_str(), scope.len()), ("other", 2));
+        // The setting stands in for the option, and the option counts more.
+        let enabled = Settings { enabled_models: Some(vec!["large".to_owned()]), ..Settings::default() };
+        assert_eq!(chosen(&["hi"], &enabled).await, ("large".to_owned(), vec!["large".to_owned()]));
+        assert_eq!(chosen(&["--models", "other", "hi"], &enabled).await.1, ["other"]);
+        assert_eq!(chosen(&["--model", "local/small", "hi"], &usual).await.1, Vec::<String>::new());
     }
 }

@@ -130,15 +130,16 @@ async fn run(arguments: Arguments, host: Host, output: Output) -> Result<u8, Fai
     let loader = resources::load(&arguments, host.locations(), &settings, &mut notices).await;
     let loader = loader.map_err(|problem| problem.to_string())?;
     let context = manager.context();
-    let answerer = choose_model(&arguments, &models, &settings.settings(), &context, &mut notices).await?;
+    let chosen_model = choose_model(&arguments, &models, &settings.settings(), &context, &mut notices).await?;
     let mut options = SessionOptions::default()
         .host(host.clone())
         .trust(settings.project_trust())
         .settings(settings.clone())
         .resource_loader(loader)
         .session_manager(manager)
+        .scoped_models(chosen_model.scope)
         .tool_selection(tool_selection(&arguments, &settings)?);
-    options = match answerer {
+    options = match chosen_model.answerer {
         Answerer::Model { model, level } => {
             let options = options.models(models).model(model);
             match level {
