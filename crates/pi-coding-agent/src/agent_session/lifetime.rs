@@ -32,6 +32,7 @@ impl AgentSession {
             self.wait_for_idle().await;
         }
         inner.tell_shutdown(event).await;
+        inner.extensions.retire();
         inner.extensions.end_tasks();
         inner.lifetime.cancel();
         inner.commands.wait().await;

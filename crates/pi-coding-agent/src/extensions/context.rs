@@ -2,17 +2,19 @@
 
 use std::{fmt, ops::Deref, path::PathBuf, sync::Arc};
 
+use futures::future::BoxFuture;
 use pi_ai::{CancellationToken, Model, ThinkingLevel, Timestamp};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::{
-    CommandInfo, ExecOptions, ExecResult, ExtensionApi, ExtensionError, ExtensionRunner, FlagValue, HandlerId, Ui,
-    event::ForkPosition, exec, host::cannot, runner::Loaded,
+    CommandInfo, ExecOptions, ExecResult, ExtensionApi, ExtensionError, ExtensionHost, ExtensionRunner, FlagValue,
+    HandlerId, Ui, event::ForkPosition, exec, host::cannot, runner::Loaded,
 };
 use crate::{
     agent_session::{
-        Activity, AgentSession, CustomMessage, LeaveBehind, MessageTiming, Navigated, SessionPrompt, UserMessageTiming,
+        Activity, AgentSession, CustomMessage, LeaveBehind, MessageTiming, Navigated, ScopedModel, SessionPrompt,
+        UserMessageTiming,
     },
     compaction::{CompactionResult, ContextUsage, SummaryInstructions},
     resources::{ProjectTrust, Settings, SystemPromptOptions},
@@ -127,9 +129,7 @@ impl ExtensionContext {
 
     /// Ends the program as soon as the session is idle, when there is a program that can be ended.
     pub fn shutdown(&self) {
-        if let Some(host) = self.runner.host() {
-            host.shutdown();
-        }
+        self.runner.ask_to_end();
     }
 }
 
@@ -246,6 +246,11 @@ impl ExtensionContext {
     /// The model that answers.
     pub fn model(&self) -> Option<Arc<Model>> {
         self.session().ok()?.model()
+    }
+
+    /// The models that the user goes through; none means all that have a key.
+    pub fn scoped_models(&self) -> Vec<ScopedModel> {
+        self.session().map(|session| session.scoped_models()).unwrap_or_default()
     }
 
     /// Has another model answer, in this session only.
@@ -378,34 +383,165 @@ impl CommandContext {
         self.context.session()?.reload().await;
         Ok(())
     }
+}
 
-    /// Begins a new session in the place of this one. `false`: an extension cancelled it.
+/// Putting another session in the place of this one. The program around the session does it, see
+/// [`ExtensionHost`](super::ExtensionHost); an [`AgentSessionRuntime`](crate::sdk::AgentSessionRuntime) can.
+///
+/// Extensions are asked first. This context, and every other of the session that ends, answers with errors afterwards.
+/// What is to be done in the session that takes the place is given along as `then`: it gets a context of that session,
+/// after its `session_start`, and is waited for. It is not called when an extension cancelled, or when the extension was
+/// not loaded again.
+impl CommandContext {
+    /// Begins a new session. `false`: an extension cancelled it.
     ///
     /// # Errors
     /// When the program keeps one session, or the new one cannot be made.
     pub async fn new_session(&self) -> Result<bool, ExtensionError> {
-        self.context.check()?;
-        let host = self.context.runner.host().ok_or_else(|| cannot("begin another session"))?;
-        host.new_session().await
+        self.new_session_then(None, nothing_more).await
     }
 
-    /// Opens another session in the place of this one. `false`: an extension cancelled it.
+    /// Begins a new session, whose header can name the one that it comes from, and goes on in it.
+    ///
+    /// ```
+    /// # use pi_coding_agent::{agent_session::UserMessageTiming, extensions::{Command, ExtensionApi}};
+    /// fn hand_over(pi: &mut ExtensionApi) {
+    ///     pi.register_command(Command::new("handover", async |task, ctx| {
+    ///         let parent = ctx.session_manager()?.path();
+    ///         ctx.new_session_then(parent, async move |ctx| {
+    ///             ctx.send_user_message(task, UserMessageTiming::WhenIdle).await
+    ///         })
+    ///         .await?;
+    ///         Ok(())
+    ///     }));
+    /// }
+    /// # let _ = hand_over;
+    /// ```
+    ///
+    /// # Errors
+    /// As [`new_session`](Self::new_session).
+    pub async fn new_session_then(
+        &self,
+        parent_session: Option<PathBuf>,
+        then: impl ThenInSession,
+    ) -> Result<bool, ExtensionError> {
+        let host = self.host("begin another session")?;
+        let replacing = host.clone();
+        self.replace(host, async move { replacing.new_session(parent_session).await }, then).await
+    }
+
+    /// Opens another session. `false`: an extension cancelled it.
     ///
     /// # Errors
     /// When the program keeps one session, or the other one cannot be opened.
     pub async fn switch_session(&self, file: impl Into<PathBuf>) -> Result<bool, ExtensionError> {
-        self.context.check()?;
-        let host = self.context.runner.host().ok_or_else(|| cannot("open another session"))?;
-        host.switch_session(file.into()).await
+        self.switch_session_then(file, nothing_more).await
     }
 
-    /// Forks the session and goes on in the fork. `false`: an extension cancelled it.
+    /// Opens another session and goes on in it.
+    ///
+    /// # Errors
+    /// As [`switch_session`](Self::switch_session).
+    pub async fn switch_session_then(
+        &self,
+        file: impl Into<PathBuf>,
+        then: impl ThenInSession,
+    ) -> Result<bool, ExtensionError> {
+        let (host, file) = (self.host("open another session")?, file.into());
+        let replacing = host.clone();
+        self.replace(host, async move { replacing.switch_session(file).await }, then).await
+    }
+
+    /// Forks the session. `false`: an extension cancelled it.
     ///
     /// # Errors
     /// When the program keeps one session, or the fork cannot be made.
     pub async fn fork(&self, entry: EntryId, position: ForkPosition) -> Result<bool, ExtensionError> {
-        self.context.check()?;
-        let host = self.context.runner.host().ok_or_else(|| cannot("fork the session"))?;
-        host.fork(entry, position).await
+        self.fork_then(entry, position, nothing_more).await
     }
+
+    /// Forks the session and goes on in the fork.
+    ///
+    /// # Errors
+    /// As [`fork`](Self::fork).
+    pub async fn fork_then(
+        &self,
+        entry: EntryId,
+        position: ForkPosition,
+        then: impl ThenInSession,
+    ) -> Result<bool, ExtensionError> {
+        let host = self.host("fork the session")?;
+        let replacing = host.clone();
+        self.replace(host, async move { replacing.fork(entry, position).await }, then).await
+    }
+
+    /// Copies a session file to the program's own and opens the copy. `false`: an extension cancelled it.
+    ///
+    /// # Errors
+    /// When the program keeps one session, or the file cannot be read.
+    pub async fn import_session(&self, file: impl Into<PathBuf>) -> Result<bool, ExtensionError> {
+        self.import_session_then(file, nothing_more).await
+    }
+
+    /// Imports a session and goes on in it.
+    ///
+    /// # Errors
+    /// As [`import_session`](Self::import_session).
+    pub async fn import_session_then(
+        &self,
+        file: impl Into<PathBuf>,
+        then: impl ThenInSession,
+    ) -> Result<bool, ExtensionError> {
+        let (host, file) = (self.host("import a session")?, file.into());
+        let replacing = host.clone();
+        self.replace(host, async move { replacing.import_session(file).await }, then).await
+    }
+
+    fn host(&self, to: &str) -> Result<Arc<dyn ExtensionHost>, ExtensionError> {
+        self.context.check()?;
+        self.context.runner.host().ok_or_else(|| cannot(to))
+    }
+
+    /// Runs in a task of its own: the session that this command belongs to ends meanwhile, and the command with it.
+    async fn replace(
+        &self,
+        host: Arc<dyn ExtensionHost>,
+        replacing: impl Future<Output = Result<bool, ExtensionError>> + Send + 'static,
+        then: impl ThenInSession,
+    ) -> Result<bool, ExtensionError> {
+        let name = self.context.extension.name.clone();
+        let replaced = tokio::spawn(async move {
+            if !replacing.await? {
+                return Ok(false);
+            }
+            if let Some(session) = host.session() {
+                session.extensions().run_in_session(&name, session.lifetime(), then).await;
+            }
+            Ok(true)
+        });
+        replaced
+            .await
+            .unwrap_or_else(|error| Err(ExtensionError::new(format!("the session was not replaced: {error}"))))
+    }
+}
+
+/// What a command does in the session that took the place of its own: an `async |ctx|` closure that answers with
+/// a [`Result`].
+pub trait ThenInSession: AsyncFnOnce(CommandContext) -> Result<(), ExtensionError> + Send + 'static {
+    /// Calls it.
+    fn run(self, context: CommandContext) -> BoxFuture<'static, Result<(), ExtensionError>>;
+}
+
+impl<F, Running> ThenInSession for F
+where
+    F: AsyncFnOnce(CommandContext) -> Result<(), ExtensionError> + FnOnce(CommandContext) -> Running + Send + 'static,
+    Running: Future<Output = Result<(), ExtensionError>> + Send + 'static,
+{
+    fn run(self, context: CommandContext) -> BoxFuture<'static, Result<(), ExtensionError>> {
+        Box::pin(self(context))
+    }
+}
+
+async fn nothing_more(_context: CommandContext) -> Result<(), ExtensionError> {
+    Ok(())
 }

@@ -70,6 +70,8 @@ pub enum FailurePlace {
     Renderer(String),
     /// It said something to another extension over the bus.
     Bus(String),
+    /// A command went on in the session that it had put in the place of its own.
+    Replacement,
 }
 
 impl fmt::Display for FailurePlace {
@@ -81,6 +83,7 @@ impl fmt::Display for FailurePlace {
             Self::Shortcut(key) => write!(f, "shortcut {key}"),
             Self::Renderer(custom_type) => write!(f, "renderer of {custom_type}"),
             Self::Bus(channel) => write!(f, "bus {channel}"),
+            Self::Replacement => f.write_str("in the session that took the place"),
         }
     }
 }

@@ -51,7 +51,7 @@ mod ui;
 
 pub use api::ExtensionApi;
 pub use command::{Command, CommandInfo, Completion, Shortcut, ShortcutInfo};
-pub use context::{CommandContext, ExtensionContext};
+pub use context::{CommandContext, ExtensionContext, ThenInSession};
 pub use error::{ExtensionError, ExtensionFailure, FailurePlace};
 pub use event::{Event, EventKind};
 pub use exec::{ExecOptions, ExecResult};

@@ -16,12 +16,12 @@ use tokio::task::JoinSet;
 use super::{
     Command, CommandContext, CommandInfo, Completion, Event, EventKind, Extension, ExtensionApi, ExtensionContext,
     ExtensionError, ExtensionFailure, ExtensionHost, FailurePlace, FlagInfo, FlagValue, FlagValues, HandlerId,
-    RenderOptions, RenderedEntry, ShortcutInfo,
+    RenderOptions, RenderedEntry, ShortcutInfo, ThenInSession,
     api::{ProviderChange, Registrations},
     contain::{contained, contained_now},
     flag,
     handlers::{HandlerTable, Registered},
-    ui::{ExtensionUi, NoUi},
+    ui::{ExtensionUi, NoUi, UiUpdate},
 };
 use crate::{
     agent_session::{SessionTool, WeakAgentSession},
@@ -53,6 +53,8 @@ struct Shared {
     ui: Mutex<Arc<dyn ExtensionUi>>,
     open_prompts: Mutex<usize>,
     host: Mutex<Option<Arc<dyn ExtensionHost>>>,
+    /// Whether an extension wanted the program to end before there was a host.
+    should_end: AtomicBool,
     /// What goes on beside the session; it ends with it.
     tasks: Mutex<JoinSet<()>>,
 }
@@ -100,6 +102,7 @@ impl ExtensionRunner {
             ui: Mutex::new(Arc::new(NoUi)),
             open_prompts: Mutex::default(),
             host: Mutex::default(),
+            should_end: AtomicBool::new(false),
             tasks: Mutex::default(),
         };
         Self { shared: Arc::new(shared) }
@@ -185,11 +188,33 @@ impl ExtensionRunner {
 
     /// Lets commands replace the session and end the program.
     pub fn set_host(&self, host: impl ExtensionHost) {
-        *lock(&self.shared.host) = Some(Arc::new(host));
+        let host: Arc<dyn ExtensionHost> = Arc::new(host);
+        *lock(&self.shared.host) = Some(host.clone());
+        if self.shared.should_end.swap(false, Ordering::AcqRel) {
+            host.shutdown();
+        }
+    }
+
+    /// Has the program end as soon as the session is idle. Without a host it is remembered for the one to come.
+    pub(super) fn ask_to_end(&self) {
+        match self.host() {
+            Some(host) => host.shutdown(),
+            None => self.shared.should_end.store(true, Ordering::Release),
+        }
+    }
+
+    /// The session is over: contexts answer with errors from now on. What the extensions draw stays.
+    pub(crate) fn retire(&self) {
+        self.loaded().iter().for_each(|loaded| loaded.is_current.store(false, Ordering::Release));
     }
 
     pub(super) fn ui(&self) -> Arc<dyn ExtensionUi> {
         lock(&self.shared.ui).clone()
+    }
+
+    /// Has the user go on from a text.
+    pub(crate) fn put_into_editor(&self, text: String) {
+        self.ui().show(UiUpdate::SetEditorText { text });
     }
 
     /// One more question is open, or one less. Whether the first one was opened, or the last one closed.
@@ -200,7 +225,7 @@ impl ExtensionRunner {
         (before == 0) != (*open == 0)
     }
 
-    pub(super) fn host(&self) -> Option<Arc<dyn ExtensionHost>> {
+    pub(crate) fn host(&self) -> Option<Arc<dyn ExtensionHost>> {
         lock(&self.shared.host).clone()
     }
 
@@ -466,6 +491,16 @@ impl ExtensionRunner {
         let context = CommandContext::new(self.context_of(&loaded, signal));
         if let Err(error) = contained(signal, || (command.run)(arguments, context)).await {
             self.report(failure(&loaded.name, FailurePlace::Command(name), &error)).await;
+        }
+    }
+
+    /// Runs what a command of the session before wants to do in this one, as its extension of that name. A failure is
+    /// reported.
+    pub(super) async fn run_in_session(&self, extension: &str, lifetime: CancellationToken, then: impl ThenInSession) {
+        let Some(loaded) = self.loaded().iter().find(|loaded| *loaded.name == *extension).cloned() else { return };
+        let context = CommandContext::new(self.context_of(&loaded, &lifetime));
+        if let Err(error) = contained(&lifetime, || then.run(context)).await {
+            self.report(failure(&loaded.name, FailurePlace::Replacement, &error)).await;
         }
     }
 

@@ -1,5 +1,7 @@
 //! A host's session that is replaced by another one now and then.
 
+mod host;
+
 use std::{
     fmt,
     panic::AssertUnwindSafe,
@@ -9,14 +11,19 @@ use std::{
 
 use futures::{FutureExt, future::BoxFuture};
 use pi_agent_core::{AsyncHook, ListenerContext};
+use pi_ai::CancellationToken;
 use serde::{Deserialize, Serialize};
 
+use self::host::RuntimeHost;
 use super::CreateSessionError;
 use crate::{
     agent_session::{AgentSession, AgentSessionError, SessionEvent, Subscription},
-    extensions::event::{
-        ForkDecision, SessionBeforeForkEvent, SessionBeforeSwitchEvent, SessionShutdownEvent, ShutdownReason,
-        SwitchDecision, SwitchReason,
+    extensions::{
+        ExtensionHost,
+        event::{
+            ForkDecision, SessionBeforeForkEvent, SessionBeforeSwitchEvent, SessionShutdownEvent, ShutdownReason,
+            SwitchDecision, SwitchReason,
+        },
     },
     session::{
         Access, EntryId, NewSession, Persistence, SessionEnvironment, SessionError, SessionFolder, SessionManager,
@@ -111,6 +118,9 @@ type Bind = Arc<dyn Fn(AgentSession, SessionStart) -> BoxFuture<'static, Option<
 /// the runtime hear every session in turn. An operation first finds the record of the next session, then ends the one
 /// that is there in order, then makes the next; when that fails, the one before is made again.
 ///
+/// It is the [`ExtensionHost`] of its sessions, unless the factory gives them another one: commands of extensions can
+/// put another session in the place of theirs, and ask the program to [end](Self::shutdown_requested).
+///
 /// ```
 /// use pi_ai::faux::{FauxProvider, FauxReply};
 /// use pi_coding_agent::{
@@ -140,12 +150,14 @@ pub struct AgentSessionRuntime {
     shared: Arc<Shared>,
 }
 
-struct Shared {
+pub(super) struct Shared {
     factory: Box<Factory>,
     current: Mutex<Option<AgentSession>>,
     /// Held while a session is replaced, so that replacements happen one after another.
     replacing: tokio::sync::Mutex<()>,
     bound: Arc<Mutex<Bound>>,
+    /// Cancelled when an extension wants the program to end.
+    end_requested: CancellationToken,
 }
 
 /// Who wants to know of each session.
@@ -204,8 +216,33 @@ impl AgentSessionRuntime {
             current: Mutex::new(Some(session)),
             replacing: tokio::sync::Mutex::default(),
             bound: Arc::default(),
+            end_requested: CancellationToken::new(),
         };
-        Ok(Self { shared: Arc::new(shared) })
+        let runtime = Self { shared: Arc::new(shared) };
+        if let Ok(session) = runtime.session() {
+            runtime.host_extensions_of(&session);
+        }
+        Ok(runtime)
+    }
+
+    /// Waits until an extension asks the program to end and the session is idle. The program then ends, and
+    /// [disposes](Self::dispose) of the runtime first.
+    pub async fn shutdown_requested(&self) {
+        self.shared.end_requested.cancelled().await;
+        if let Ok(session) = self.session() {
+            session.wait_for_idle().await;
+        }
+    }
+
+    /// What commands of extensions reach of this runtime: for a host of the program's own that does more.
+    pub fn extension_host(&self) -> impl ExtensionHost + use<> {
+        RuntimeHost::of(&self.shared)
+    }
+
+    fn host_extensions_of(&self, session: &AgentSession) {
+        if session.extensions().host().is_none() {
+            session.extensions().set_host(RuntimeHost::of(&self.shared));
+        }
     }
 
     /// The session that is there now. It ends when it is replaced, so a host asks anew instead of keeping it.
@@ -397,6 +434,7 @@ impl AgentSessionRuntime {
     async fn settle(&self, session: Option<AgentSession>, start: SessionStart) {
         lock(&self.shared.current).clone_from(&session);
         let Some(session) = session else { return };
+        self.host_extensions_of(&session);
         let list = lock(&self.shared.bound).list.clone();
         for (number, bind) in list {
             let (session, start) = (session.clone(), start.clone());

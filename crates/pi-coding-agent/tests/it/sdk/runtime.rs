@@ -10,9 +10,9 @@ use std::{
 
 use pi_ai::faux::{FauxProvider, FauxReply};
 use pi_coding_agent::{
-    agent_session::{AgentSession, AgentSessionError, ListenerContext, SessionEvent},
+    agent_session::{AgentSession, AgentSessionError, ListenerContext, SessionEvent, UserMessageTiming},
     extensions::{
-        Extension, ExtensionApi, ExtensionContext, ExtensionError,
+        Command, CommandContext, Extension, ExtensionApi, ExtensionContext, ExtensionError,
         event::{self, ForkDecision, SwitchDecision},
     },
     sdk::{
@@ -23,7 +23,7 @@ use pi_coding_agent::{
 };
 use pretty_assertions::assert_eq;
 
-use super::{Heard, Place, open_for_writing, said};
+use super::{DEADLINE, Heard, Place, open_for_writing, said};
 
 struct Hosted {
     place: Arc<Place>,
@@ -57,11 +57,66 @@ impl Extension for Watcher {
         pi.on(event::SessionBeforeSwitch, async move |_: event::SessionBeforeSwitchEvent, _: ExtensionContext| {
             if refuses.load(Ordering::Relaxed) { SwitchDecision::Cancel } else { SwitchDecision::Proceed }
         });
+        self.commands(pi);
         let refuses = self.refuses.clone();
         pi.on(event::SessionBeforeFork, async move |_: event::SessionBeforeForkEvent, _: ExtensionContext| {
             if refuses.load(Ordering::Relaxed) { ForkDecision::Cancel } else { ForkDecision::Proceed }
         });
         Ok(())
+    }
+}
+
+impl Watcher {
+    /// Commands that put another session in the place of theirs.
+    fn commands(&self, pi: &mut ExtensionApi) {
+        let log = |seen: &Arc<Mutex<Vec<String>>>, line: String| seen.lock().unwrap().push(line);
+        let seen = self.seen.clone();
+        pi.register_command(Command::new("anew", async move |text: String, ctx: CommandContext| {
+            let parent = ctx.session_manager()?.path();
+            let (noted, old) = (seen.clone(), ctx.clone());
+            let replaced = ctx
+                .new_session_then(parent, async move |ctx: CommandContext| {
+                    log(
+                        &noted,
+                        format!("then {:?}, before: {}", ctx.session_name(), old.append_entry("x", 1).await.is_err()),
+                    );
+                    ctx.set_session_name("anew").await?;
+                    ctx.send_user_message(text, UserMessageTiming::WhenIdle).await
+                })
+                .await?;
+            log(&seen, format!("anew {replaced}, stale {}", ctx.session_manager().is_err()));
+            Ok(())
+        }));
+        let seen = self.seen.clone();
+        pi.register_command(Command::new("go", async move |file: String, ctx: CommandContext| {
+            log(&seen, format!("go {}", ctx.switch_session(file).await?));
+            Ok(())
+        }));
+        let seen = self.seen.clone();
+        pi.register_command(Command::new("take", async move |file: String, ctx: CommandContext| {
+            log(&seen, format!("take {}", ctx.import_session(file).await?));
+            Ok(())
+        }));
+        let seen = self.seen.clone();
+        pi.register_command(Command::new("split", async move |entry: String, ctx: CommandContext| {
+            let forked = ctx
+                .fork_then(entry.as_str().into(), ForkPosition::At, async |_ctx: CommandContext| {
+                    Err(ExtensionError::new("nothing to do here"))
+                })
+                .await?;
+            log(&seen, format!("split {forked}"));
+            Ok(())
+        }));
+        let seen = self.seen.clone();
+        pi.register_command(Command::new("again", async move |_: String, ctx: CommandContext| {
+            ctx.reload().await?;
+            log(&seen, format!("again, stale {}", ctx.session_manager().is_err()));
+            Ok(())
+        }));
+        pi.register_command(Command::new("quit", async |_: String, ctx: CommandContext| {
+            ctx.shutdown();
+            Ok(())
+        }));
     }
 }
 
@@ -268,4 +323,74 @@ async fn extensions_may_refuse_and_are_told_why_sessions_begin_and_end() {
     runtime.clone().dispose().await.unwrap();
     let seen = hosted.watcher.seen.lock().unwrap().join(", ");
     assert_eq!(seen, "start Startup, end Fork, start Fork, end Resume, start Resume, end New, start New, end Quit");
+}
+
+#[tokio::test]
+async fn commands_of_extensions_put_another_session_in_the_place_of_theirs() {
+    let hosted = Hosted::new().await;
+    let failures = Arc::new(Mutex::new(Vec::new()));
+    let heard = failures.clone();
+    let listener = async move |event: SessionEvent, _: ListenerContext| {
+        if let SessionEvent::ExtensionError { event, error, .. } = event {
+            heard.lock().unwrap().push(format!("{event}: {error}"));
+        }
+    };
+    hosted.runtime.subscribe(listener).detach();
+    hosted.prompt("one").await;
+    let (first, leaf) = (hosted.path(), hosted.runtime.session().unwrap().session_manager().leaf_id().unwrap());
+    let old = hosted.runtime.session().unwrap();
+    hosted.watcher.seen.lock().unwrap().clear();
+    let seen = || std::mem::take(&mut *hosted.watcher.seen.lock().unwrap()).join(", ");
+
+    // Anew, and what follows is said there.
+    hosted.prompt("/anew go on").await;
+    let session = hosted.runtime.session().unwrap();
+    session.wait_for_idle().await;
+    assert_eq!(seen(), "end New, start New, then None, before: true, anew true, stale true");
+    assert_eq!(said(&session), ["go on", "2"]);
+    assert_eq!(session.session_manager().name().as_deref(), Some("anew"));
+    let parent = session.session_manager().with(|session| session.header().parent_session.clone());
+    assert_eq!(parent.as_deref(), first.to_str());
+    assert!(matches!(old.prompt("three").await, Err(AgentSessionError::Ended)));
+
+    // Back, a copy from elsewhere, a fork whose continuation fails, and all of it loaded again.
+    hosted.prompt(&format!("/go {}", first.display())).await;
+    assert_eq!((seen().as_str(), hosted.path()), ("end Resume, start Resume, go true", first.clone()));
+    hosted.prompt(&format!("/split {leaf}")).await;
+    assert_eq!(seen(), "end Fork, start Fork, split true");
+    assert_eq!(said(&hosted.runtime.session().unwrap()), ["one", "1"]);
+    assert_eq!(failures.lock().unwrap().as_slice(), ["in the session that took the place: nothing to do here"]);
+    let elsewhere = hosted.place.0.path().join("elsewhere.jsonl");
+    std::fs::copy(&first, &elsewhere).unwrap();
+    hosted.prompt(&format!("/take {}", elsewhere.display())).await;
+    assert_eq!(seen(), "end Resume, start Resume, take true");
+    assert_eq!(hosted.path(), first.with_file_name("elsewhere.jsonl"));
+    hosted.prompt("/again").await;
+    assert_eq!(seen(), "end Reload, start Reload, again, stale true");
+
+    // An extension may refuse, and a file that is not there is a failure of the command; the session stays.
+    hosted.watcher.refuses.store(true, Ordering::Relaxed);
+    let path = hosted.path();
+    hosted.prompt(&format!("/go {}", first.display())).await;
+    hosted.prompt(&format!("/split {leaf}")).await;
+    hosted.prompt("/anew").await;
+    assert_eq!((seen().as_str(), hosted.path()), ("go false, split false, anew false, stale false", path.clone()));
+    hosted.watcher.refuses.store(false, Ordering::Relaxed);
+    hosted.prompt("/go /no/such/session.jsonl").await;
+    assert_eq!((seen().as_str(), hosted.path()), ("", path));
+    assert!(failures.lock().unwrap().last().unwrap().contains("/no/such/session.jsonl"), "{failures:?}");
+    assert_eq!(hosted.prompt("two").await, "3");
+    hosted.runtime.dispose().await.unwrap();
+}
+
+#[tokio::test]
+async fn an_extension_asks_the_program_to_end_when_the_session_is_idle() {
+    let hosted = Hosted::new().await;
+    let runtime = hosted.runtime.clone();
+    let asked = runtime.shutdown_requested();
+    let mut asked = std::pin::pin!(asked);
+    assert!(futures::poll!(&mut asked).is_pending());
+    hosted.prompt("/quit").await;
+    tokio::time::timeout(DEADLINE, asked).await.unwrap();
+    runtime.clone().dispose().await.unwrap();
 }
