@@ -30,6 +30,7 @@ const RUNNERS: &[(&str, Runner)] = &[
     ("compaction", Runner::Blocking(coding_agent::compaction::run)),
     ("convert_to_llm", Runner::Async(|stem, input| Box::pin(convert_to_llm(stem, input)))),
     ("extension_context", Runner::Async(|stem, input| Box::pin(coding_agent::extension_context::run(stem, input)))),
+    ("modes", Runner::Blocking(coding_agent::modes::run)),
     ("provider_requests", Runner::Blocking(ai::provider_requests::run)),
     ("provider_responses", Runner::Blocking(ai::provider_responses::run)),
     ("provider_sequences", Runner::Blocking(ai::provider_sequences::run)),

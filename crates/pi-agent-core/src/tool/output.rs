@@ -3,7 +3,7 @@
 use std::{error::Error, fmt};
 
 use pi_ai::{InputBlock, Usage};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// What a tool gives back. Text converts into one:
@@ -13,8 +13,8 @@ use serde_json::{Map, Value};
 /// let output = ToolOutput::text("3 files").details(["a", "b", "c"]);
 /// assert_eq!(output, ToolOutput { details: Some(serde_json::json!(["a", "b", "c"])), ..ToolOutput::from("3 files") });
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct ToolOutput {
     /// What the model sees.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pi_ai::{CancellationToken, Model, StreamFn, Usage};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{
@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Why a conversation is compacted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum CompactionReason {
     /// The user asked for it.
@@ -29,7 +29,7 @@ pub enum CompactionReason {
 }
 
 /// A compaction that was carried out, as events tell it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompactionResult {
     /// The summary.

@@ -71,6 +71,7 @@ pub use header::{CURRENT_VERSION, SessionHeader};
 pub use id::{EntryId, InvalidSessionId, session_id};
 #[cfg(feature = "search")]
 pub use index::Hit;
+pub(crate) use line::LineSplitter;
 pub use list::{ListOptions, ListProgress, SessionFacts, all_sessions};
 pub(crate) use manager::in_background;
 pub use manager::{Appended, Persistence, SessionManager};

@@ -4,6 +4,7 @@ mod cli;
 mod compaction;
 mod conformance_coding_session;
 mod conformance_extension_context;
+mod conformance_modes;
 mod conformance_resources;
 mod conformance_sessions;
 mod conformance_tools;

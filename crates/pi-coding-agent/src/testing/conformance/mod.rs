@@ -7,6 +7,7 @@ pub mod coding_session;
 pub mod compaction;
 pub mod convert_to_llm;
 pub mod extension_context;
+pub mod modes;
 pub mod resources;
 pub mod sessions;
 pub mod tools;
