@@ -10,6 +10,7 @@ pub mod guide;
 pub mod host;
 pub mod messages;
 pub mod modes;
+mod regular_file;
 pub mod resources;
 pub mod sdk;
 pub mod session;

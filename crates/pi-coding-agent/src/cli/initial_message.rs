@@ -1,12 +1,16 @@
 //! The first prompt: standard input, then `@files`, then the first word.
 
-use std::path::{Path, PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 use pi_ai::ImageContent;
 
 use crate::{
     agent_session::SessionPrompt,
     host::Host,
+    regular_file,
     resources::expand_home,
     tools::read::{ImageOptions, read_image},
 };
@@ -25,6 +29,15 @@ pub struct FileArgumentError {
 
 fn hint(path: &Path) -> String {
     format!(" ({})", path.display())
+}
+
+fn remedy(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::NotFound => "a word that begins with @ names a file to send along",
+        io::ErrorKind::IsADirectory => "name the files in it, or give its path without the @",
+        io::ErrorKind::InvalidInput => "pipe its text into standard input instead",
+        _ => "only files that can be read are sent along",
+    }
 }
 
 /// Puts the first prompt together, without a separator between its parts. `None` when there is nothing to say.
@@ -48,7 +61,11 @@ pub async fn initial_message(
 async fn add_file(host: &Host, named: &str, prompt: &mut SessionPrompt) -> Result<(), FileArgumentError> {
     let path = host.cwd.join(expand_home(Path::new(named), host.home.as_deref()));
     let failed = |reason: String| FileArgumentError { named: named.to_owned(), path: path.clone(), reason };
-    let bytes = tokio::fs::read(&path).await.map_err(|error| failed(format!("cannot be read: {error}")))?;
+    let file = path.clone();
+    let bytes = tokio::task::spawn_blocking(move || regular_file::read(&file))
+        .await
+        .unwrap_or_else(|panicked| Err(io::Error::other(panicked)))
+        .map_err(|error| failed(format!("cannot be read: {error}; {}", remedy(&error))))?;
     if bytes.is_empty() {
         return Ok(());
     }
@@ -66,7 +83,10 @@ async fn add_file(host: &Host, named: &str, prompt: &mut SessionPrompt) -> Resul
     let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).map(<[u8]>::to_vec).unwrap_or(bytes);
     let text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        failed(format!("is neither UTF-8 text nor a known kind of picture (another byte at offset {at})"))
+        failed(format!(
+            "is neither UTF-8 text nor a known kind of picture (another byte at offset {at}); convert it to UTF-8, or \
+             give its path without the @ and have the model read it"
+        ))
     })?;
     prompt.text.push_str(&format!("<file name=\"{name}\">\n{text}\n</file>\n"));
     Ok(())

@@ -13,6 +13,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::{Diagnostic, Locations, ProjectTrust, paths::canonical};
+use crate::regular_file;
 
 /// In a folder, the first of these that is a file counts.
 pub const CONTEXT_FILE_NAMES: [&str; 5] = ["AGENTS.override.md", "AGENTS.md", "AGENTS.MD", "CLAUDE.md", "CLAUDE.MD"];
@@ -123,7 +124,7 @@ struct Capped {
 
 fn read_capped(path: &Path) -> io::Result<Capped> {
     let mut bytes = Vec::new();
-    fs::File::open(path)?.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    regular_file::open(path, fs::OpenOptions::new().read(true))?.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes)?;
     let cut = bytes.len() > MAX_BYTES;
     if cut {
         let end = memchr::memrchr(b'\n', &bytes[..MAX_BYTES]).map_or(MAX_BYTES, |newline| newline + 1);
@@ -198,9 +199,9 @@ fn repository_of(folder: &Path) -> PathBuf {
 /// instructions the outer one's would be the same text twice.
 fn shadowed_file(cwd: &Path) -> Option<PathBuf> {
     let inner = repository_of(cwd);
-    let pointer = fs::read_to_string(inner.join(".git")).ok()?;
+    let pointer = regular_file::read_to_string(&inner.join(".git")).ok()?;
     let git_dir = canonical(&inner.join(pointer.strip_prefix("gitdir:")?.trim()));
-    let common = fs::read_to_string(git_dir.join("commondir")).ok()?;
+    let common = regular_file::read_to_string(&git_dir.join("commondir")).ok()?;
     let common = canonical(&git_dir.join(common.trim()));
     let outer = common.parent()?.to_owned();
     let nested = inner.starts_with(&outer) && inner != outer && canonical(&outer.join(".git")) == common;

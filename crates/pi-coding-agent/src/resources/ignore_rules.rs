@@ -3,6 +3,7 @@
 use std::{fs, path::Path};
 
 use super::glob::Glob;
+use crate::regular_file;
 
 /// Folders are not followed deeper than this: a link may lead back up.
 const DEEPEST: usize = 24;
@@ -35,7 +36,7 @@ impl IgnoreRules {
     }
 
     fn add_folder(&mut self, folder: &Path, below: &str) {
-        for text in FILES.iter().filter_map(|name| fs::read_to_string(folder.join(name)).ok()) {
+        for text in FILES.iter().filter_map(|name| regular_file::read_to_string(&folder.join(name)).ok()) {
             self.0.extend(text.lines().filter_map(|line| rule(line, below)));
         }
     }

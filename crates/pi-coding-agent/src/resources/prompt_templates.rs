@@ -1,13 +1,11 @@
 //! Prompt templates: Markdown files that stand for a prompt, with places for arguments.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::{Diagnostic, Loaded, parse_frontmatter};
+use crate::regular_file;
 
 /// A prompt that `/name arguments` stands for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,7 +45,7 @@ pub(crate) fn template_files(folder: &Path) -> Vec<PathBuf> {
 /// Reads one template.
 pub(crate) fn load_template(file: &Path) -> Loaded<PromptTemplate> {
     let mut loaded = Loaded::default();
-    let content = match fs::read(file) {
+    let content = match regular_file::read(file) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(error) => {
             loaded

@@ -1,11 +1,12 @@
 //! Prompt files of a user or a project: `SYSTEM.md` and `APPEND_SYSTEM.md`; and prompts that the command line names.
 
 use std::{
-    fs, io,
+    io,
     path::{Path, PathBuf},
 };
 
 use super::{Diagnostic, Locations, ProjectTrust};
+use crate::regular_file;
 
 /// A prompt file that is there but cannot be read: its name is no prompt, so nothing takes its place.
 #[derive(Debug, thiserror::Error)]
@@ -61,7 +62,7 @@ pub(crate) fn discover(file: SystemFile, locations: &Locations, trust: ProjectTr
 /// # Errors
 /// Says which file cannot be read.
 pub(crate) fn read(path: &Path) -> Result<PromptText, UnreadablePrompt> {
-    match fs::read(path) {
+    match regular_file::read(path) {
         Ok(bytes) => {
             let text = String::from_utf8_lossy(&bytes);
             let text = text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned();
@@ -86,6 +87,8 @@ pub fn prompt_input(input: &str, locations: &Locations) -> Result<PromptText, Un
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::resources::AgentDir;
 

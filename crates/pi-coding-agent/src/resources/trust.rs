@@ -14,6 +14,7 @@ use std::{
 use serde_json::{Map, Value};
 
 use super::{Locations, atomic_file, file_lock::FileLock, paths::canonical, settings::DefaultTrust};
+use crate::regular_file;
 
 /// Whether a project's own settings and resources are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -142,7 +143,7 @@ impl TrustStore {
     }
 
     fn read(&self) -> Result<Decisions, TrustError> {
-        let text = match fs::read_to_string(&self.file) {
+        let text = match regular_file::read_to_string(&self.file) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Decisions::new()),
             Err(error) => return Err(self.io(error)),

@@ -9,10 +9,13 @@ use std::{
 use serde_json::{Map, Value};
 
 use super::{error::SettingsError, migrate::migrate};
-use crate::resources::{
-    atomic_file,
-    document::{self, Change},
-    file_lock::FileLock,
+use crate::{
+    regular_file,
+    resources::{
+        atomic_file,
+        document::{self, Change},
+        file_lock::FileLock,
+    },
 };
 
 /// What one layer says.
@@ -85,7 +88,7 @@ fn keep_what_migration_would_lose(document: &Map<String, Value>, changes: &[Chan
 }
 
 fn read(path: &Path) -> Result<Option<String>, SettingsError> {
-    match fs::read_to_string(path) {
+    match regular_file::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(SettingsError::Unreadable { path: path.to_owned(), source: Arc::new(error) }),

@@ -1,9 +1,12 @@
 //! `/skill:name arguments`: a skill that a person calls up.
 
-use std::{fs, io, path::PathBuf};
+use std::{io, path::PathBuf};
 
 use super::Skill;
-use crate::resources::{InvalidFrontmatter, parse_frontmatter};
+use crate::{
+    regular_file,
+    resources::{InvalidFrontmatter, parse_frontmatter},
+};
 
 /// Why a skill that was called up cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -40,7 +43,7 @@ pub fn expand_skill_command(text: &str, skills: &[Skill]) -> Result<Option<Strin
     let Some(command) = text.strip_prefix("/skill:") else { return Ok(None) };
     let (name, arguments) = command.split_once(' ').unwrap_or((command, ""));
     let Some(skill) = skills.iter().find(|skill| skill.name == name) else { return Ok(None) };
-    let content = fs::read(&skill.file_path).map_err(|source| SkillCommandError::Unreadable {
+    let content = regular_file::read(&skill.file_path).map_err(|source| SkillCommandError::Unreadable {
         name: skill.name.clone(),
         path: skill.file_path.clone(),
         source,
@@ -64,6 +67,8 @@ pub fn expand_skill_command(text: &str, skills: &[Skill]) -> Result<Option<Strin
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -6,10 +6,13 @@ use std::{
 };
 
 use super::Skill;
-use crate::resources::{
-    Diagnostic, Loaded,
-    ignore_rules::{EntryKind, IgnoreRules},
-    parse_frontmatter,
+use crate::{
+    regular_file,
+    resources::{
+        Diagnostic, Loaded,
+        ignore_rules::{EntryKind, IgnoreRules},
+        parse_frontmatter,
+    },
 };
 
 /// The longest name, in UTF-16 units.
@@ -78,7 +81,7 @@ pub(crate) fn load_skill(file: &Path) -> Loaded<Skill> {
     let mut loaded = Loaded::default();
     let declared = file.file_name().is_some_and(|name| name == "SKILL.md");
     let warn = |message: String| Diagnostic::warning(message).in_file(file);
-    let content = match fs::read(file) {
+    let content = match regular_file::read(file) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(error) => {
             loaded.diagnostics.push(warn(format!("the skill cannot be read: {error}")));

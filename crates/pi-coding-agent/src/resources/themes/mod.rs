@@ -6,7 +6,6 @@ mod tokens;
 
 use std::{
     collections::BTreeMap,
-    fs,
     path::{Path, PathBuf},
 };
 
@@ -16,6 +15,7 @@ pub use color::ThemeColor;
 pub use tokens::{Slot, ThemeToken};
 
 use super::{Diagnostic, Loaded, document};
+use crate::regular_file;
 
 /// The name of the theme that follows the terminal's own colours; no file can have it.
 pub const SYSTEM_THEME: &str = "system";
@@ -89,7 +89,7 @@ pub fn load_themes_from_dir(folder: &Path) -> Loaded<Theme> {
 /// Reads one theme. A theme with any mistake is not loaded, and every mistake is reported with its line.
 pub(crate) fn load_theme(file: &Path) -> Loaded<Theme> {
     let warn = |message: String| Diagnostic::warning(message).in_file(file);
-    let text = match fs::read_to_string(file) {
+    let text = match regular_file::read_to_string(file) {
         Ok(text) => text,
         Err(error) => return Loaded::problem(warn(format!("the theme cannot be read: {error}"))),
     };
@@ -265,6 +265,8 @@ impl Reader<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use serde_json::json;
 
     use super::*;

@@ -8,6 +8,8 @@ use std::{
     time::SystemTime,
 };
 
+use crate::regular_file;
+
 /// A file system, as far as sessions need one.
 pub trait Disk: Send + Sync + 'static {
     /// Opens an existing file.
@@ -137,7 +139,7 @@ pub struct SystemDisk;
 
 impl Disk for SystemDisk {
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn DiskFile>> {
-        let file = OpenOptions::new().read(true).append(mode == OpenMode::Append).open(path)?;
+        let file = regular_file::open(path, OpenOptions::new().read(true).append(mode == OpenMode::Append))?;
         Ok(Arc::new(SystemFile(file)))
     }
 
