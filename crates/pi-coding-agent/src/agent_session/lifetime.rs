@@ -45,6 +45,12 @@ impl AgentSession {
         Ok(recorded.and(closed)?)
     }
 
+    /// Ends every command of the session at once, with all it started; none can be begun after it. For a program that
+    /// quits without waiting for [`dispose`](Self::dispose), which ends them politely.
+    pub fn kill_commands(&self) {
+        self.inner.workspace.processes().kill_all();
+    }
+
     /// Waits until the session does nothing.
     pub async fn wait_for_idle(&self) {
         let mut activity = self.inner.activity.subscribe();

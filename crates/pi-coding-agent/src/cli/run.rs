@@ -3,6 +3,7 @@
 use std::{
     io::{self, IsTerminal},
     process::ExitCode,
+    time::Duration,
 };
 
 use pi_ai::Message;
@@ -36,6 +37,9 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// What the shell is told when the output's reader went away: as for a program that SIGPIPE ended.
 const OUTPUT_CLOSED: u8 = 141;
+
+/// An end that takes longer is announced, with the way to shorten it.
+const QUICK: Duration = Duration::from_millis(300);
 
 /// Wrong usage, and asking for what is not there.
 const USAGE: u8 = 2;
@@ -201,11 +205,11 @@ async fn answer(
             signal = signals.next() => {
                 ended = Some(signal);
                 session.abort();
-                await_or_quit(&mut run, &mut signals).await
+                await_or_quit(&mut run, &mut signals, &session).await
             }
             () = output.closed().cancelled() => {
                 session.abort();
-                await_or_quit(&mut run, &mut signals).await
+                await_or_quit(&mut run, &mut signals, &session).await
             }
         };
         match result {
@@ -236,7 +240,18 @@ async fn answer(
         }
     };
     let file = session.session_manager().path();
-    session.dispose().await?;
+    let mut closing = std::pin::pin!(session.clone().dispose());
+    if ended.is_none() {
+        tokio::select! {
+            closed = &mut closing => closed?,
+            signal = signals.next() => {
+                ended = Some(signal);
+                await_or_quit(closing, &mut signals, &session).await?;
+            }
+        }
+    } else {
+        await_or_quit(closing, &mut signals, &session).await?;
+    }
     if let Some(Ended(code)) = ended {
         match file {
             Some(_) => say("Interrupted. `pi --continue` goes on from here."),
@@ -254,12 +269,25 @@ async fn answer(
     }
 }
 
-/// Waits for an aborted run. Whoever signals again does not want to wait.
-async fn await_or_quit<T>(run: impl Future<Output = T>, signals: &mut Signals) -> T {
+/// Waits for the end of what was told to end. Whoever signals again does not want to wait: then the commands that run
+/// are killed, and the program quits.
+async fn await_or_quit<T>(ending: impl Future<Output = T>, signals: &mut Signals, session: &AgentSession) -> T {
+    let mut ending = std::pin::pin!(ending);
     tokio::select! {
-        result = run => result,
-        Ended(code) = signals.next() => std::process::exit(i32::from(code)),
+        biased;
+        result = &mut ending => return result,
+        Ended(code) = signals.next() => quit(code, session),
+        () = tokio::time::sleep(QUICK) => say("pi: waiting for what runs to end; a second signal ends it at once"),
     }
+    tokio::select! {
+        result = ending => result,
+        Ended(code) = signals.next() => quit(code, session),
+    }
+}
+
+fn quit(code: u8, session: &AgentSession) -> ! {
+    session.kill_commands();
+    std::process::exit(i32::from(code))
 }
 
 async fn read_stdin(arguments: &Arguments) -> Result<Option<String>, Failure> {

@@ -120,4 +120,8 @@ pub trait Processes: fmt::Debug + Send + Sync + 'static {
         output: mpsc::Sender<Bytes>,
         cancel: CancellationToken,
     ) -> Result<ProcessEnd, ProcessError>;
+
+    /// Ends every command that runs, at once and with all it started, and every one that is begun later: for a program
+    /// that quits without waiting for them. Where commands end with the program anyway there is nothing to do.
+    fn kill_all(&self) {}
 }

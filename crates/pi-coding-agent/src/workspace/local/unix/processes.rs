@@ -7,7 +7,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::process::Stdio;
-use std::sync::mpsc as blocking;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc as blocking};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -38,6 +38,7 @@ const CHUNK: usize = 64 * 1024;
 #[derive(Debug)]
 pub struct LocalProcesses {
     options: ProcessOptions,
+    running: RunningCommands,
     /// Ends the tasks that keep reading for background processes of finished commands.
     background: CancellationToken,
     _end_background: DropGuard,
@@ -48,7 +49,8 @@ impl LocalProcesses {
     #[must_use]
     pub fn new(options: ProcessOptions) -> Self {
         let background = CancellationToken::new();
-        Self { options, _end_background: background.clone().drop_guard(), background }
+        let running = RunningCommands::default();
+        Self { options, running, _end_background: background.clone().drop_guard(), background }
     }
 }
 
@@ -69,7 +71,7 @@ impl Processes for LocalProcesses {
         let (reader, writer) = io::pipe().map_err(ProcessError::Start)?;
         let deadline = command.timeout.map(|timeout| Instant::now() + timeout);
         let sandbox = self.options.sandbox.clone();
-        let mut child = Child::start(shell, command, environment, sandbox, writer).await?;
+        let mut child = Child::start(shell, command, environment, sandbox, writer, self.running.clone()).await?;
         let reader = OwnedFd::from(reader);
         let mut running = Running {
             reader: Some(pipe::Receiver::from_owned_fd(reader).map_err(ProcessError::Start)?),
@@ -92,6 +94,46 @@ impl Processes for LocalProcesses {
         };
         child.over();
         Ok(ProcessEnd { outcome, survivors })
+    }
+
+    fn kill_all(&self) {
+        self.running.kill_all();
+    }
+}
+
+/// The commands whose shells are not reaped yet, so that their ids still mean them.
+#[derive(Clone, Debug, Default)]
+struct RunningCommands(Arc<Mutex<Commands>>);
+
+#[derive(Debug, Default)]
+struct Commands {
+    running: Vec<CommandProcesses>,
+    /// Nothing may run any more.
+    killed: bool,
+}
+
+impl RunningCommands {
+    fn lock(&self) -> MutexGuard<'_, Commands> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, command: CommandProcesses) {
+        let mut commands = self.lock();
+        if commands.killed {
+            command.signal(Signal::KILL);
+        }
+        commands.running.push(command);
+    }
+
+    /// To be called before the command's shell is reaped.
+    fn remove(&self, command: CommandProcesses) {
+        self.lock().running.retain(|running| *running != command);
+    }
+
+    fn kill_all(&self) {
+        let mut commands = self.lock();
+        commands.killed = true;
+        commands.running.iter().for_each(|command| command.signal(Signal::KILL));
     }
 }
 
@@ -140,6 +182,7 @@ impl Child {
         environment: Environment,
         sandbox: Option<Sandbox>,
         writer: io::PipeWriter,
+        running: RunningCommands,
     ) -> Result<Self, ProcessError> {
         let (started, pid) = oneshot::channel();
         let (exit, exited) = oneshot::channel();
@@ -162,12 +205,15 @@ impl Child {
                 let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else {
                     return;
                 };
+                let processes = CommandProcesses::of_child(pid);
+                running.add(processes);
                 // A caller that is gone has dropped `reap`, too, but nobody would end the command.
                 if started.send(Ok(pid)).is_err() {
-                    CommandProcesses::of_child(pid).signal(Signal::KILL);
+                    processes.signal(Signal::KILL);
                 }
                 let _ = exit.send(wait_without_reaping(pid));
                 let _ = may_reap.recv();
+                running.remove(processes);
                 let _ = child.wait();
             })
             .map_err(ProcessError::Start)?;

@@ -10,13 +10,13 @@ use rustix::process::{Pid, Signal, getpgid, getpgrp};
 use crate::workspace::Survivor;
 
 /// A running command's processes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CommandProcesses {
     shell: Pid,
     leads: Leads,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Leads {
     /// The shell leads its own session and group.
     Session,
