@@ -4,7 +4,10 @@ use std::{error::Error, fmt::Write as _, time::Duration};
 
 use reqwest::Url;
 
-use crate::error::{ErrorKind, ProviderError};
+use crate::{
+    error::{ErrorKind, ProviderError},
+    id::ProviderId,
+};
 
 /// Who was asked, without anything secret.
 #[derive(Clone, Debug)]
@@ -35,7 +38,10 @@ impl Target {
                 (ErrorKind::Timeout, format!("Connection error: no connection to {origin} within {limit} (timed out)."))
             }
             _ if error.is_builder() => (ErrorKind::InvalidRequest, format!("The request could not be made: {causes}.")),
-            _ => (ErrorKind::Network, format!("Connection error: {origin} could not be reached: {causes}.")),
+            _ => {
+                let hint = reach_hint(&causes);
+                (ErrorKind::Network, format!("Connection error: {origin} could not be reached: {causes}. {hint}"))
+            }
         };
         if let Some(proxy) = &self.proxy {
             let _ = write!(
@@ -44,6 +50,17 @@ impl Target {
             );
         }
         ProviderError::new(kind, message).with_source(error)
+    }
+
+    /// The server knows no such address: most often the base URL is not the right one, or the model's name.
+    pub(super) fn not_found(&self, error: ProviderError, provider: &ProviderId, model: &str) -> ProviderError {
+        let message = format!(
+            "{}\nCheck the base URL of {provider} in models.json ({} was asked; those of many servers end in /v1) and the \
+             model's id `{model}`.",
+            error.message(),
+            self.origin
+        );
+        error.with_message(message)
     }
 
     /// The connection broke while the answer was coming.
@@ -125,6 +142,18 @@ fn causes(error: &dyn Error) -> String {
 fn is_certificate_problem(causes: &str) -> bool {
     let causes = causes.to_ascii_lowercase();
     causes.contains("invalid peer certificate") || causes.contains("certificate") && causes.contains("tls")
+}
+
+/// What to do about a server that is not reached.
+fn reach_hint(causes: &str) -> &'static str {
+    let causes = causes.to_ascii_lowercase();
+    if causes.contains("dns error") || causes.contains("lookup address") {
+        "No server of that name was found: check the base URL of the model's provider, and the network."
+    } else if causes.contains("refused") {
+        "Nothing listens there: start the server, or correct the base URL of the model's provider."
+    } else {
+        "Check the network and the base URL of the model's provider."
+    }
 }
 
 fn certificate_hint() -> String {

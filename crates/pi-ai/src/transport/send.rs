@@ -194,7 +194,11 @@ impl Call {
         }
         let body = error_body(response).await;
         let provider = &self.exchange.model().provider;
-        Err(Failed::OnTheWay(errors::from_response(provider, status.as_u16(), headers, &body)))
+        let error = errors::from_response(provider, status.as_u16(), headers, &body);
+        Err(Failed::OnTheWay(match status.as_u16() {
+            404 => target.not_found(error, provider, &self.exchange.model().id),
+            _ => error,
+        }))
     }
 }
 

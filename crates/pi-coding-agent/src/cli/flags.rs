@@ -166,7 +166,7 @@ pub static FLAGS: &[Flag] = &[
         long: "session",
         short: None,
         action: Value("PATH|ID", |arguments, value| {
-            arguments.sessions.push(SessionChoice::Open(value));
+            arguments.sessions.push(SessionChoice::Open(not_blank(value, A_SESSION)?));
             Ok(())
         }),
         group: Group::Session,
@@ -176,7 +176,7 @@ pub static FLAGS: &[Flag] = &[
         long: "session-id",
         short: None,
         action: Value("ID", |arguments, value| {
-            arguments.sessions.push(SessionChoice::Exactly(value));
+            arguments.sessions.push(SessionChoice::Exactly(not_blank(value, "the id of a session")?));
             Ok(())
         }),
         group: Group::Session,
@@ -186,7 +186,7 @@ pub static FLAGS: &[Flag] = &[
         long: "fork",
         short: None,
         action: Value("PATH|ID", |arguments, value| {
-            arguments.sessions.push(SessionChoice::Fork(value));
+            arguments.sessions.push(SessionChoice::Fork(not_blank(value, A_SESSION)?));
             Ok(())
         }),
         group: Group::Session,
@@ -203,7 +203,7 @@ pub static FLAGS: &[Flag] = &[
         long: "session-dir",
         short: None,
         action: Value("DIR", |arguments, value| {
-            arguments.session_dir = Some(value.into());
+            arguments.session_dir = Some(not_blank(value, "a folder")?.into());
             Ok(())
         }),
         group: Group::Session,
@@ -213,10 +213,7 @@ pub static FLAGS: &[Flag] = &[
         long: "name",
         short: Some("n"),
         action: Value("TEXT", |arguments, value| {
-            if value.trim().is_empty() {
-                return Err(InvalidValue { expected: "a name that is not blank" });
-            }
-            arguments.name = Some(value);
+            arguments.name = Some(not_blank(value, "a name that is not blank")?);
             Ok(())
         }),
         group: Group::Session,
@@ -412,6 +409,14 @@ pub fn nearest(name: &str) -> Option<&'static Flag> {
 fn set(slot: &mut Option<String>, value: String) -> Result<(), InvalidValue> {
     *slot = Some(value);
     Ok(())
+}
+
+/// What `--session` and `--fork` take.
+const A_SESSION: &str = "a session's file, its id or the beginning of its id";
+
+/// Refuses a value that says nothing: an empty variable of a script, most often.
+fn not_blank(value: String, expected: &'static str) -> Result<String, InvalidValue> {
+    if value.trim().is_empty() { Err(InvalidValue { expected }) } else { Ok(value) }
 }
 
 fn list(value: &str) -> Vec<String> {

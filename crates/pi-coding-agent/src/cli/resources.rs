@@ -89,6 +89,6 @@ pub(super) fn settings_for(
 ) -> Arc<SettingsManager> {
     let trust = project_trust(arguments, locations, notices);
     let settings = SettingsManager::load(locations, trust);
-    notices.extend(settings.diagnostics().iter().map(Diagnostic::to_string));
+    notices.extend(settings.diagnostics().iter().map(|problem| format!("Warning: {problem}")));
     Arc::new(settings)
 }

@@ -1,13 +1,16 @@
 //! Which session a command goes on with.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fmt, io,
+    path::{Path, PathBuf},
+};
 
 use super::arguments::{Arguments, SessionChoice};
 use crate::{
     host::Host,
     resources::{SettingsManager, expand_home},
     session::{
-        Access, FoundSession, NewSession, SessionEnvironment, SessionError, SessionFolder, SessionManager,
+        Access, FoundSession, NewSession, Notice, SessionEnvironment, SessionError, SessionFolder, SessionManager,
         all_sessions_folder, find_sessions,
     },
 };
@@ -39,6 +42,32 @@ pub enum SessionChoiceError {
         /// Its file.
         path: PathBuf,
     },
+    /// The file that was asked for is not there, or is no file.
+    #[error(
+        "the session file {} cannot be opened: {reason}; `pi sessions list` shows the sessions of this folder, and without \
+         --session a new one begins",
+        .path.display()
+    )]
+    NoFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// Sessions cannot be kept in their folder.
+    #[error(
+        "sessions cannot be kept in {}, {named_by}: {reason}; choose another folder with --session-dir, or keep nothing \
+         with --no-session",
+        .folder.display()
+    )]
+    UnusableFolder {
+        /// The folder.
+        folder: PathBuf,
+        /// Who chose it.
+        named_by: NamedBy,
+        /// Why.
+        reason: io::Error,
+    },
     /// An id that a fork should get is taken.
     #[error("there is a session with the id {id} already; choose another one with --session-id")]
     Taken {
@@ -48,6 +77,30 @@ pub enum SessionChoiceError {
     /// The session cannot be found, read or written.
     #[error(transparent)]
     Session(#[from] SessionError),
+}
+
+/// Who chose the folder of the sessions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NamedBy {
+    /// `--session-dir`.
+    Flag,
+    /// `PI_CODING_AGENT_SESSION_DIR`.
+    Variable,
+    /// `sessionDir` in the settings.
+    Setting,
+    /// Nobody: it is the usual one.
+    Nobody,
+}
+
+impl fmt::Display for NamedBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Flag => "which --session-dir names",
+            Self::Variable => "which PI_CODING_AGENT_SESSION_DIR names",
+            Self::Setting => "which the setting sessionDir names",
+            Self::Nobody => "the usual folder",
+        })
+    }
 }
 
 /// The session to go on with, and what to tell the person.
@@ -61,18 +114,23 @@ pub struct ChosenSession {
 
 /// The folder that this folder's sessions lie in: `--session-dir`, the environment, the setting, or the usual one.
 pub fn session_folder(arguments: &Arguments, host: &Host, settings: &SettingsManager) -> SessionFolder {
+    named_folder(arguments, host, settings).0
+}
+
+fn named_folder(arguments: &Arguments, host: &Host, settings: &SettingsManager) -> (SessionFolder, NamedBy) {
     let from_environment = || host.variable("PI_CODING_AGENT_SESSION_DIR").filter(|dir| !dir.is_empty());
     let chosen = arguments
         .session_dir
         .clone()
-        .or_else(|| from_environment().map(PathBuf::from))
-        .or_else(|| settings.session_dir().map(PathBuf::from));
+        .map(|dir| (dir, NamedBy::Flag))
+        .or_else(|| from_environment().map(|dir| (dir.into(), NamedBy::Variable)))
+        .or_else(|| settings.session_dir().map(|dir| (dir.into(), NamedBy::Setting)));
     match chosen {
-        Some(dir) => {
+        Some((dir, named_by)) => {
             let dir = host.cwd.join(expand_home(&dir, host.home.as_deref()));
-            SessionFolder::chosen(&dir, &host.agent_dir, &host.cwd)
+            (SessionFolder::chosen(&dir, &host.agent_dir, &host.cwd), named_by)
         }
-        None => SessionFolder::usual(&host.agent_dir, &host.cwd),
+        None => (SessionFolder::usual(&host.agent_dir, &host.cwd), NamedBy::Nobody),
     }
 }
 
@@ -86,8 +144,8 @@ pub async fn choose_session(
     settings: &SettingsManager,
     environment: SessionEnvironment,
 ) -> Result<ChosenSession, SessionChoiceError> {
-    let folder = session_folder(arguments, host, settings);
-    let opening = Opening { host, folder: &folder, environment: &environment };
+    let (folder, named_by) = named_folder(arguments, host, settings);
+    let opening = Opening { host, folder: &folder, named_by, environment: &environment };
     let source = arguments.sessions.iter().find_map(|choice| match choice {
         SessionChoice::Fork(asked) => Some(asked),
         _ => None,
@@ -102,19 +160,28 @@ pub async fn choose_session(
             manager: SessionManager::in_memory_with(opening.new_session(), environment),
             notices: Vec::new(),
         }),
-        (None, Some(SessionChoice::Continue)) => match folder.most_recent(&environment).await? {
-            Some(path) => opening.open(&path).await,
-            None => opening.create(None, Some("There is no earlier session of this folder; a new one begins.".into())),
-        },
+        (None, Some(SessionChoice::Continue)) => {
+            opening.check_folder().await?;
+            match folder.most_recent(&environment).await? {
+                Some(path) => opening.open(&path).await,
+                None => {
+                    let notice = "There is no earlier session of this folder; a new one begins.";
+                    opening.create(None, Some(notice.into())).await
+                }
+            }
+        }
         (None, Some(SessionChoice::Open(asked))) => {
             let path = opening.locate(asked, Belonging::Required).await?;
             opening.open(&path).await
         }
-        (None, Some(SessionChoice::Exactly(id))) => match folder.find(id, &environment).await? {
-            Some(path) => opening.open(&path).await,
-            None => opening.create(Some(id), Some(format!("There is no session {id} yet; it is made."))),
-        },
-        (None, Some(SessionChoice::Fork(_)) | None) => opening.create(None, None),
+        (None, Some(SessionChoice::Exactly(id))) => {
+            opening.check_folder().await?;
+            match folder.find(id, &environment).await? {
+                Some(path) => opening.open(&path).await,
+                None => opening.create(Some(id), Some(format!("There is no session {id} yet; it is made."))).await,
+            }
+        }
+        (None, Some(SessionChoice::Fork(_)) | None) => opening.create(None, None).await,
     }
 }
 
@@ -129,6 +196,7 @@ enum Belonging {
 struct Opening<'a> {
     host: &'a Host,
     folder: &'a SessionFolder,
+    named_by: NamedBy,
     environment: &'a SessionEnvironment,
 }
 
@@ -137,13 +205,43 @@ impl Opening<'_> {
         NewSession { cwd: self.host.cwd.clone(), ..NewSession::default() }
     }
 
-    fn create(&self, id: Option<&str>, notice: Option<String>) -> Result<ChosenSession, SessionChoiceError> {
+    /// A folder of sessions that is no folder is told before anything is asked or answered.
+    async fn check_folder(&self) -> Result<(), SessionChoiceError> {
+        match tokio::fs::metadata(self.folder.path()).await {
+            Ok(metadata) if !metadata.is_dir() => Err(self.unusable(io::Error::other("it is a file, not a folder"))),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(self.unusable(error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes the folder, so that what is wrong with it is told before an answer is paid for and cannot be kept.
+    async fn make_folder(&self) -> Result<(), SessionChoiceError> {
+        self.check_folder().await?;
+        let (disk, folder) = (self.environment.disk.clone(), self.folder.path().to_owned());
+        tokio::task::spawn_blocking(move || {
+            disk.create_folder(&folder)?;
+            #[cfg(unix)]
+            rustix::fs::access(&folder, rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK)?;
+            Ok(())
+        })
+        .await
+        .unwrap_or_else(|panicked| Err(io::Error::other(panicked)))
+        .map_err(|error| self.unusable(error))
+    }
+
+    fn unusable(&self, reason: io::Error) -> SessionChoiceError {
+        SessionChoiceError::UnusableFolder { folder: self.folder.path().to_owned(), named_by: self.named_by, reason }
+    }
+
+    async fn create(&self, id: Option<&str>, notice: Option<String>) -> Result<ChosenSession, SessionChoiceError> {
+        self.make_folder().await?;
         let new = NewSession { id: id.map(Into::into), ..self.new_session() };
         let manager = SessionManager::create(self.folder.path(), new, self.environment.clone())?;
         Ok(ChosenSession { manager, notices: notice.into_iter().collect() })
     }
 
     async fn fork(&self, asked: &str, id: Option<&String>) -> Result<ChosenSession, SessionChoiceError> {
+        self.make_folder().await?;
         if let Some(id) = id
             && self.folder.find(id, self.environment).await?.is_some()
         {
@@ -162,8 +260,7 @@ impl Opening<'_> {
         if !tokio::fs::metadata(&cwd).await.is_ok_and(|metadata| metadata.is_dir()) {
             return Err(SessionChoiceError::FolderGone { cwd, path: path.to_owned() });
         }
-        let mut notices: Vec<String> =
-            manager.with(|session| session.notices().iter().map(ToString::to_string).collect());
+        let mut notices = damage(&manager, path);
         if cwd != self.host.cwd {
             notices.push(format!("The session works in {}.", cwd.display()));
         }
@@ -179,6 +276,30 @@ impl Opening<'_> {
             _ => Ok(found.path),
         }
     }
+}
+
+/// What is wrong with a session's file, for people. Of a file that is damaged all over only the beginning is told.
+pub(super) fn damage(manager: &SessionManager, path: &Path) -> Vec<String> {
+    const TOLD: usize = 5;
+    let path = path.display();
+    manager.with(|session| {
+        let notices = session.notices();
+        let mut told: Vec<String> = notices
+            .iter()
+            .take(TOLD)
+            .map(|notice| match notice {
+                Notice::Migrated { .. } => format!("{path}: {notice}."),
+                Notice::DamagedLine { .. } | Notice::DamagedEntry { .. } | Notice::UnfitEntry { .. } => {
+                    format!("Warning: {path}: {notice}. `pi sessions repair` says what can be saved.")
+                }
+                _ => format!("Warning: {path}: {notice}."),
+            })
+            .collect();
+        if let Some(more) = notices.len().checked_sub(TOLD).filter(|more| *more > 0) {
+            told.push(format!("Warning: {path}: {more} more of its lines are not as they should be."));
+        }
+        told
+    })
 }
 
 /// A session that was asked for.
@@ -199,7 +320,17 @@ pub(super) async fn locate(
 ) -> Result<Located, SessionChoiceError> {
     if asked.contains(['/', '\\']) || asked.ends_with(".jsonl") {
         let path = host.cwd.join(expand_home(Path::new(asked), host.home.as_deref()));
-        return Ok(Located { path, elsewhere: None });
+        // Without the `.` of what was typed.
+        let path: PathBuf = path.components().collect();
+        let reason = match tokio::fs::metadata(&path).await {
+            Ok(metadata) if metadata.is_file() => return Ok(Located { path, elsewhere: None }),
+            Ok(metadata) if metadata.is_dir() => "it is a folder; name a file in it",
+            Ok(_) => "it is not a regular file",
+            Err(error) if error.kind() == io::ErrorKind::NotFound => "there is no such file",
+            // Opening it tells what is wrong.
+            Err(_) => return Ok(Located { path, elsewhere: None }),
+        };
+        return Err(SessionChoiceError::NoFile { path, reason });
     }
     let not_here = match folder.find_by_prefix(asked, environment).await {
         Ok(path) => return Ok(Located { path, elsewhere: None }),

@@ -75,7 +75,7 @@ pub enum SessionError {
     #[error(transparent)]
     InvalidId(#[from] InvalidSessionId),
     /// There is no such session.
-    #[error("there is no session {wanted} in {}", folder.display())]
+    #[error("there is no session {wanted} in {}; `pi sessions list --all` shows all that there are", folder.display())]
     NoSuchSession {
         /// What was asked for.
         wanted: String,

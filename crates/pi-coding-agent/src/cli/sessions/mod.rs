@@ -13,7 +13,7 @@ use super::{
     arguments::Arguments,
     output::{Output, say},
     screen::for_screen,
-    session_choice::{locate, session_folder},
+    session_choice::{damage, locate, session_folder},
 };
 use crate::{
     host::Host,
@@ -93,8 +93,7 @@ impl Place {
     /// Opens a session for reading, and says what is wrong with its file.
     async fn open(&self, path: &Path) -> Result<SessionManager, Failure> {
         let manager = SessionManager::open(path, Access::ReadOnly, &self.host.cwd, self.environment.clone()).await?;
-        let notices: Vec<String> = manager.with(|session| session.notices().iter().map(ToString::to_string).collect());
-        notices.iter().for_each(|notice| say(&for_screen(notice)));
+        damage(&manager, path).iter().for_each(|notice| say(&for_screen(notice)));
         Ok(manager)
     }
 

@@ -34,7 +34,27 @@ fn a_server_that_is_not_there_is_named() {
     let local = json!({"baseUrl": "http://127.0.0.1:9/v1", "api": "openai-completions", "models": [{"id": "m"}]});
     place.models(&json!({"providers": {"local": local}}));
     place.agent_file("settings.json", r#"{"retry": {"enabled": false}}"#);
-    says(&place.run(&["-p", "--model", "local/m", "hi"]), 1, &["127.0.0.1:9"]);
+    says(&place.run(&["-p", "--model", "local/m", "hi"]), 1, &["127.0.0.1:9", "start the server", "base URL"]);
+}
+
+#[test]
+fn a_server_whose_name_is_not_known_is_named_with_what_to_check() {
+    let place = Place::new();
+    let local = json!({"baseUrl": "http://no-such-host.invalid/v1", "api": "openai-completions", "apiKey": "k",
+        "models": [{"id": "m"}]});
+    place.models(&json!({"providers": {"local": local}}));
+    place.agent_file("settings.json", r#"{"retry": {"enabled": false}}"#);
+    let ran = place.run(&["-p", "--model", "local/m", "hi"]);
+    says(&ran, 1, &["http://no-such-host.invalid", "No server of that name", "base URL"]);
+}
+
+#[test]
+fn an_address_that_the_server_does_not_know_points_at_the_base_url() {
+    let server = Server::start(Script::new(Wire::OpenAiCompletions).reply(Reply::error(404, "no such page")));
+    let place = Place::with_server(&server, Wire::OpenAiCompletions);
+    let ran = place.run(&["-p", "--model", "local/m", "hi"]);
+    says(&ran, 1, &["404", "no such page", "base URL of local", "models.json", "127.0.0.1", "`m`"]);
+    assert_eq!(server.requests().len(), 1);
 }
 
 #[test]
@@ -166,7 +186,59 @@ fn a_file_that_is_not_a_session_is_left_as_it_is() {
     let ran = place.run(&["-p", "--session", "./notes.jsonl", "hi"]);
     says(&ran, 1, &["notes.jsonl"]);
     assert_eq!(fs::read_to_string(place.cwd().join("notes.jsonl")).unwrap(), "this is no session\n");
-    says(&place.run(&["-p", "--session", "./missing.jsonl", "hi"]), 1, &["missing.jsonl"]);
+}
+
+#[test]
+fn a_session_that_is_not_there_is_told_with_a_way_to_find_others() {
+    let place = Place::new();
+    place.write("folder/file", "");
+    let missing = place.cwd().join("missing.jsonl");
+    let parts = [missing.to_str().unwrap(), "no such file", "pi sessions list"];
+    says(&place.run(&["-p", "--session", "./missing.jsonl", "hi"]), 1, &parts);
+    says(&place.run(&["-p", "--fork", "./missing.jsonl", "hi"]), 1, &parts);
+    says(&place.run(&["-p", "--session", "./folder", "hi"]), 1, &["work/folder", "a folder", "pi sessions list"]);
+    says(&place.run(&["-p", "--session", "abc", "hi"]), 1, &["no session abc", "pi sessions list"]);
+    for flag in ["--session", "--fork", "--session-id", "--session-dir"] {
+        says(&place.run(&["-p", flag, "", "hi"]), 1, &[flag, "expected", "``"]);
+    }
+    assert!(place.session_files().is_empty());
+}
+
+#[test]
+fn a_folder_that_cannot_hold_sessions_is_told_before_anything_is_asked() {
+    let server = Server::start(Script::new(Wire::OpenAiCompletions).otherwise("hi"));
+    let place = Place::with_server(&server, Wire::OpenAiCompletions);
+    place.write("file", "content\n");
+    let parts = ["work/file", "not a folder", "--session-dir", "--no-session"];
+    for words in [
+        &["-p", "--model", "local/m", "--session-dir", "file", "hi"] as &[&str],
+        &["-p", "--model", "local/m", "--session-dir", "file", "-c", "hi"],
+        &["-p", "--model", "local/m", "--session-dir", "file", "--session-id", "x", "hi"],
+    ] {
+        says(&place.run(words), 1, &parts);
+    }
+    let below = place.run(&["-p", "--model", "local/m", "--session-dir", "file/below", "hi"]);
+    says(&below, 1, &["work/file/below", "--session-dir"]);
+    let place = place.variable("PI_CODING_AGENT_SESSION_DIR", "file");
+    says(&place.run(&["-p", "--model", "local/m", "hi"]), 1, &["PI_CODING_AGENT_SESSION_DIR", "not a folder"]);
+    assert!(server.requests().is_empty());
+    assert_eq!(fs::read_to_string(place.cwd().join("file")).unwrap(), "content\n");
+}
+
+#[test]
+fn damage_of_a_session_is_a_warning_that_names_the_file() {
+    let place = Place::new();
+    assert_eq!(place.run(&["-p", "What can you do?"]).code, Some(0));
+    let file = place.session_files().remove(0);
+    let mut text = fs::read_to_string(&file).unwrap();
+    text.push_str("{\"type\":\"message\",\"id\":\n{\"torn");
+    fs::write(&file, text).unwrap();
+
+    let ran = place.run(&["-p", "--continue", "What can you do?"]);
+
+    says(&ran, 0, &["is damaged", "breaks off", "pi sessions repair"]);
+    let warning = format!("Warning: {}: ", file.display());
+    assert_eq!(ran.stderr.lines().filter(|line| line.starts_with(&warning)).count(), 2, "{ran:?}");
 }
 
 #[test]
@@ -174,7 +246,35 @@ fn a_file_argument_that_cannot_be_used_is_named() {
     let place = Place::new();
     place.write("latin1.txt", b"caf\xe9");
     says(&place.run(&["-p", "@latin1.txt", "hi"]), 1, &["@latin1.txt", "UTF-8"]);
-    says(&place.run(&["-p", "@missing.txt", "hi"]), 1, &["@missing.txt"]);
+    says(&place.run(&["-p", "@missing.txt", "hi"]), 1, &["@missing.txt", "names a file"]);
+    says(&place.run(&["-p", "@.", "hi"]), 1, &["@.", "it is a folder"]);
+}
+
+#[test]
+#[cfg(unix)]
+fn what_is_no_regular_file_is_refused_at_once() {
+    let place = Place::new();
+    let at = |name: &str| place.cwd().join(name);
+    assert!(std::process::Command::new("mkfifo").arg(at("pipe")).status().unwrap().success());
+    let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
+    std::os::unix::fs::symlink(at("pipe"), at("link")).unwrap();
+    for (name, what) in
+        [("pipe", "a named pipe"), ("link", "a named pipe"), ("socket", "a socket"), ("/dev/zero", "a device")]
+    {
+        let parts = [name, what, "standard input"];
+        says(&place.run(&["-p", &format!("@{name}"), "hi"]), 1, &parts);
+    }
+    // Nor does a pipe in the place of a file that is looked for make the program wait.
+    says(&place.run(&["-p", "--session", "./pipe", "hi"]), 1, &["work/pipe", "not a regular file"]);
+    for name in [".pi/settings.json", "AGENTS.md"] {
+        fs::create_dir_all(at(".pi")).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(at(name)).status().unwrap().success());
+    }
+    let sessions = place.cwd().join("sessions");
+    fs::create_dir(&sessions).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(sessions.join("a.jsonl")).status().unwrap().success());
+    let ran = place.run(&["-p", "--approve", "--session-dir", "sessions", "-c", "What can you do?"]);
+    says(&ran, 0, &["Warning: ", "settings.json", "a named pipe"]);
 }
 
 #[test]
