@@ -235,7 +235,8 @@ impl<C: CustomMessage> Agent<C> {
 
     /// Calls a listener with every event. Listeners are awaited one after the other, in the order in which they
     /// subscribed, before the run goes on: when `MessageEnd` has been heard, the message is stored, say. A slow one
-    /// slows the run; use [`events`](Self::events) to watch without being waited for.
+    /// slows the run, and one that hangs holds up its end, after an abort too: one that waits for something outside looks
+    /// at [`ListenerContext::signal`]. Use [`events`](Self::events) to watch without being waited for.
     ///
     /// A listener that panics hears no more; the run is not affected. One that holds this agent keeps it alive: give it
     /// a [`WeakAgent`].

@@ -205,6 +205,10 @@ impl<C: CustomMessage> Host<C> for AgentHost<C> {
         pending.queued.is_none_or(|message| self.shared.queue_of(message))
     }
 
+    fn keeps(&self, pending: &Pending<C>) -> bool {
+        pending.queued.is_some()
+    }
+
     fn record(&self, message: &AgentMessage<C>, origin: Option<&Pending<C>>) {
         let mut mutable = self.shared.lock();
         mutable.transcript.push(message.clone());

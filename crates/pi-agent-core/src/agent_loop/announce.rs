@@ -3,7 +3,7 @@
 //! What can be run is one thing, what the transcript declares another. Before each request the difference is said as
 //! one system message, so that replaying the transcript always gives exactly the tools that can be run.
 
-use std::sync::Arc;
+use std::{collections::VecDeque, sync::Arc};
 
 use pi_ai::{
     Clock, Message, SystemMessage,
@@ -19,7 +19,7 @@ use crate::{message::AgentMessage, tool::ToolSet};
 pub(super) fn announce<C>(
     declared: &TranscriptState,
     tools: &ToolSet,
-    joining: &mut Vec<Pending<C>>,
+    joining: &mut VecDeque<Pending<C>>,
     clock: &dyn Clock,
 ) {
     let last_system = joining.iter().rposition(|pending| pending.message.is_system());
@@ -27,7 +27,7 @@ pub(super) fn announce<C>(
         let changes = tool_state_changes(declared.tools(), tools.declarations());
         if !changes.is_empty() {
             let update = with_changes(SystemMessage { timestamp: clock.now(), ..SystemMessage::default() }, changes);
-            joining.insert(0, Pending::new(update.into()));
+            joining.push_front(Pending::new(update.into()));
         }
         return;
     };
@@ -93,7 +93,7 @@ mod tests {
         ) {
             let history: Vec<AgentMessage> = history.iter().map(|tools| system(tools)).collect();
             let declared: TranscriptState = history.iter().collect();
-            let mut pending: Vec<Pending<_>> = joining
+            let mut pending: VecDeque<Pending<_>> = joining
                 .iter()
                 .map(|tools| tools.as_ref().map_or_else(|| AgentMessage::user("x"), |tools| system(tools)))
                 .map(Pending::new)
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn a_message_of_the_caller_stays_the_same_when_there_is_nothing_to_say() {
         let message: AgentMessage = SystemMessage::new("Also.").into();
-        let mut joining = vec![Pending::new(message.clone())];
+        let mut joining = VecDeque::from([Pending::new(message.clone())]);
         announce(&TranscriptState::default(), &ToolSet::default(), &mut joining, &CLOCK);
         assert_eq!(joining[0].message.identity(), message.identity());
     }

@@ -16,9 +16,19 @@ impl Failure {
         Self(ProviderError::new(kind, text))
     }
 
-    /// Code of others panicked: the text is what it panicked with, the log says who.
+    /// Code of others panicked: the text says whose it was, and what it panicked with.
     pub(super) fn panicked(who: &str, panic: Panicked) -> Self {
         tracing::error!(panic = panic.0, "{who} panicked");
+        let mut text = format!("{who} panicked: {}", panic.0);
+        if let Some(first) = text.get_mut(..1) {
+            first.make_ascii_uppercase();
+        }
+        Self::new(ErrorKind::Other, text)
+    }
+
+    /// The stream function panicked. As with every other failure of a provider, the text is its own.
+    pub(super) fn stream_panicked(panic: Panicked) -> Self {
+        tracing::error!(panic = panic.0, "the stream function panicked");
         Self::new(ErrorKind::Other, panic.0)
     }
 

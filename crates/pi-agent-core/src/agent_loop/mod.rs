@@ -30,7 +30,8 @@ pub(crate) use run::{FirstPoll, LoopRun, Outcome, Pending};
 /// Gives the key for a provider, right before a request. `None`: whatever the request's options or the provider have.
 pub type KeySource = dyn Fn(ProviderId, CancellationToken) -> BoxFuture<'static, Option<Secret>> + Send + Sync;
 
-/// Gives messages that wait for the run to take them in: those of the next batch, or none.
+/// Gives messages that wait for the run to take them in: those of the next batch, or none. What it gave is the run's: it
+/// becomes part of what the run produced, also when the run fails before the next request.
 pub type MessageSource<C> = dyn Fn() -> Vec<AgentMessage<C>> + Send + Sync;
 
 /// How long code of others may take after an abort, if nothing else is said.
@@ -182,6 +183,9 @@ pub(crate) trait Host<C: CustomMessage>: Send + Sync {
     /// Whether a message of a batch is still wanted.
     fn still_wants(&self, pending: &Pending<C>) -> bool;
 
+    /// Whether a message of a batch would be there still if it did not join the transcript.
+    fn keeps(&self, pending: &Pending<C>) -> bool;
+
     /// A message is part of the transcript now, and leaves its queue.
     fn record(&self, message: &AgentMessage<C>, origin: Option<&Pending<C>>);
 
@@ -315,6 +319,11 @@ impl<C: CustomMessage> Host<C> for Alone<C> {
 
     fn still_wants(&self, _pending: &Pending<C>) -> bool {
         true
+    }
+
+    /// What its sources gave is theirs no more.
+    fn keeps(&self, _pending: &Pending<C>) -> bool {
+        false
     }
 
     fn record(&self, _message: &AgentMessage<C>, _origin: Option<&Pending<C>>) {}

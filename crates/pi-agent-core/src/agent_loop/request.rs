@@ -74,8 +74,13 @@ impl<C: CustomMessage, H: Host<C>> LoopRun<'_, C, H> {
     pub(super) async fn answer(&mut self) -> Result<Arc<AssistantMessage>, Failure> {
         let context = self.request_context().await?;
         let options = self.request_options().await?;
+        // An abort before the request began is the stream function's to answer, with an answer of its own. One that came
+        // while the request was made ends it here: nothing is sent.
+        if self.patience.signal.is_cancelled() && !self.aborted_before_request {
+            return Err(Failure::aborted());
+        }
         let stream = contain(|| self.config.stream.stream(&self.config.model, context, options));
-        let streaming = Streaming::new(stream.map_err(|panic| Failure::panicked("the stream function", panic))?);
+        let streaming = Streaming::new(stream.map_err(Failure::stream_panicked)?);
         self.set_streaming(Some(streaming.clone()));
         let (started, broken) = self.forward(&streaming).await;
         self.set_streaming(None);
@@ -118,7 +123,7 @@ impl<C: CustomMessage, H: Host<C>> LoopRun<'_, C, H> {
                 Ok(_) => return (started, None),
                 Err(Fault::Overdue) => return (started, Some(ProviderError::aborted())),
                 Err(Fault::Panicked(panic)) => {
-                    return (started, Some(Failure::panicked("the stream function", panic).0));
+                    return (started, Some(Failure::stream_panicked(panic).0));
                 }
             };
             if !started {

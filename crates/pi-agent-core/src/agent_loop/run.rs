@@ -1,8 +1,11 @@
 //! The schedule of a run: turns, and what comes between them.
 
-use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use pi_ai::{
@@ -67,7 +70,11 @@ pub(crate) struct LoopRun<'a, C: CustomMessage, H> {
     pub(super) tools: ToolSet,
     /// What the run added to the transcript.
     produced: Vec<AgentMessage<C>>,
+    /// What is about to join the transcript. It is kept here, so that a failure on the way does not lose it.
+    joining: VecDeque<Pending<C>>,
     pub(super) requests: u64,
+    /// Whether the run was aborted when the request that is being made was begun.
+    pub(super) aborted_before_request: bool,
     /// Why the last answer failed.
     pub(super) cause: Option<ProviderError>,
     /// What listeners get besides an event.
@@ -111,7 +118,9 @@ impl<'a, C: CustomMessage, H: Host<C>> LoopRun<'a, C, H> {
             messages: context.messages,
             tools: context.tools,
             produced: Vec::new(),
+            joining: VecDeque::new(),
             requests: 0,
+            aborted_before_request: false,
             cause: None,
             open: Mutex::default(),
             config,
@@ -135,26 +144,28 @@ impl<'a, C: CustomMessage, H: Host<C>> LoopRun<'a, C, H> {
     }
 
     async fn turns(&mut self, prompts: Vec<Pending<C>>, first_poll: FirstPoll) -> Result<(), Failure> {
+        self.joining = prompts.into();
         self.emit(AgentEvent::AgentStart).await;
         self.emit(AgentEvent::TurnStart).await;
-        self.join(prompts).await;
-        let mut queued = match first_poll {
-            FirstPoll::Steering => self.steering(),
-            FirstPoll::Skip => Vec::new(),
-        };
+        self.join().await;
+        match first_poll {
+            FirstPoll::Steering => self.take_steering(),
+            FirstPoll::Skip => {}
+        }
         let mut last: Option<FinishedTurn> = None;
         loop {
             if let Some(last) = &last {
                 let next = self.prepare_next_turn(last).await?;
                 self.update(next.update);
                 // Preparing may take long. In one-at-a-time mode a second batch would be one message too many.
-                if queued.is_empty() {
-                    queued = self.steering();
+                if self.joining.is_empty() {
+                    self.take_steering();
                 }
                 self.emit(AgentEvent::TurnStart).await;
-                queued.splice(0..0, next.add_messages.into_iter().map(Pending::new));
+                next.add_messages.into_iter().rev().for_each(|added| self.joining.push_front(Pending::new(added)));
             }
-            self.join(std::mem::take(&mut queued)).await;
+            self.join().await;
+            self.aborted_before_request = self.patience.signal.is_cancelled();
             self.prepare_request().await?;
 
             let message = self.answer().await?;
@@ -172,12 +183,12 @@ impl<'a, C: CustomMessage, H: Host<C>> LoopRun<'a, C, H> {
             }
             last = Some(turn);
 
-            queued = self.steering();
-            if momentum == Momentum::Results || !queued.is_empty() {
+            self.take_steering();
+            if momentum == Momentum::Results || !self.joining.is_empty() {
                 continue;
             }
-            queued = self.follow_up();
-            if queued.is_empty() && decision != TurnDecision::Continue {
+            self.take_follow_up();
+            if self.joining.is_empty() && decision != TurnDecision::Continue {
                 return Ok(());
             }
         }
@@ -193,19 +204,27 @@ impl<'a, C: CustomMessage, H: Host<C>> LoopRun<'a, C, H> {
     }
 
     /// Nothing is taken in after an abort: what is queued stays queued.
-    fn steering(&self) -> Vec<Pending<C>> {
-        if self.patience.signal.is_cancelled() { Vec::new() } else { self.host.steering() }
+    fn take_steering(&mut self) {
+        if !self.patience.signal.is_cancelled() {
+            self.joining.extend(self.host.steering());
+        }
     }
 
-    fn follow_up(&self) -> Vec<Pending<C>> {
-        if self.patience.signal.is_cancelled() { Vec::new() } else { self.host.follow_up() }
+    fn take_follow_up(&mut self) {
+        if !self.patience.signal.is_cancelled() {
+            self.joining.extend(self.host.follow_up());
+        }
     }
 
-    /// Takes messages into the transcript, with what has to be said about tools.
-    async fn join(&mut self, mut joining: Vec<Pending<C>>) {
-        joining.retain(|pending| self.host.still_wants(pending));
-        announce(&self.declared, &self.tools, &mut joining, &*self.config.clock);
-        for pending in joining {
+    /// Takes what waits into the transcript, with what has to be said about tools.
+    async fn join(&mut self) {
+        self.joining.retain(|pending| self.host.still_wants(pending));
+        announce(&self.declared, &self.tools, &mut self.joining, &*self.config.clock);
+        self.join_as_they_are().await;
+    }
+
+    async fn join_as_they_are(&mut self) {
+        while let Some(pending) = self.joining.pop_front() {
             self.emit(AgentEvent::MessageStart { message: pending.message.clone() }).await;
             self.finish_message(pending.message.clone(), Some(&pending)).await;
         }
@@ -288,7 +307,7 @@ impl<'a, C: CustomMessage, H: Host<C>> LoopRun<'a, C, H> {
         let may_differ = update.messages.is_some() || update.tools.is_some();
         self.update(update);
         if may_differ {
-            self.join(Vec::new()).await;
+            self.join().await;
         }
         Ok(())
     }
@@ -377,6 +396,11 @@ impl<'a, C: CustomMessage, H: Host<C>> LoopRun<'a, C, H> {
         let in_a_turn = self.open().turn;
         if !in_a_turn {
             self.emit(AgentEvent::TurnStart).await;
+        }
+        if !self.open().message {
+            // What no queue has any more would be lost.
+            self.joining.retain(|pending| !self.host.keeps(pending));
+            self.join_as_they_are().await;
         }
         let model = &self.config.model;
         let message = Arc::new(AssistantMessage {

@@ -4,7 +4,7 @@ use std::{future::pending, sync::mpsc, time::Duration};
 
 use async_trait::async_trait;
 use pi_agent_core::{
-    Agent, AgentError, AgentEvent, AgentHooks, AgentMessage, NoCustom, ToolError,
+    Agent, AgentError, AgentEvent, AgentHooks, AgentMessage, ListenerContext, NoCustom, ToolError, WeakAgent,
     hooks::{BeforeToolCall, HookError, Permission},
 };
 use pi_ai::{
@@ -13,7 +13,7 @@ use pi_ai::{
     stream_fn,
 };
 
-use crate::support::{calls, never_returns, record, soon, text_of, tool};
+use crate::support::{calls, never_returns, record, shared, soon, text_of, tool};
 
 /// Aborts the agent when this event is heard.
 fn abort_on(agent: &Agent, name: &'static str) {
@@ -198,6 +198,66 @@ async fn after_an_abort_the_agent_can_be_prompted_again() {
     agent.abort();
     assert!(matches!(soon(run).await.unwrap().into_text(), Err(AgentError::Aborted { .. })));
     assert_eq!(soon(agent.prompt("again")).await.unwrap().into_text().unwrap(), "two");
+}
+
+/// A hook that was asked for this request sees the abort; what it makes of the request is not sent.
+#[tokio::test]
+async fn an_abort_while_a_request_is_made_sends_nothing() {
+    for place in ["transform_context", "convert_to_llm", "the key source"] {
+        let model = FauxProvider::new([FauxReply::text("never asked for")]);
+        let here = move |at: &'static str, signal: &CancellationToken, person: &std::sync::OnceLock<WeakAgent>| {
+            if at == place {
+                person.get().and_then(WeakAgent::upgrade).unwrap().abort();
+                assert!(signal.is_cancelled());
+            }
+        };
+        let person: std::sync::Arc<std::sync::OnceLock<WeakAgent>> = Default::default();
+        let [first, second, third] = [person.clone(), person.clone(), person.clone()];
+        let agent = Agent::builder(model.clone())
+            .transform_context(async move |messages: Vec<AgentMessage>, signal: CancellationToken| {
+                here("transform_context", &signal, &first);
+                messages
+            })
+            .convert_list_to_llm(async move |messages: Vec<AgentMessage>, signal: CancellationToken| {
+                here("convert_to_llm", &signal, &second);
+                messages.iter().filter_map(|message| message.as_llm().cloned()).collect()
+            })
+            .key_source(async move |_provider, signal: CancellationToken| {
+                here("the key source", &signal, &third);
+                None
+            })
+            .build();
+        person.set(agent.downgrade()).unwrap();
+        let heard = record(&agent);
+        let reply = soon(agent.prompt("go")).await.unwrap();
+        assert_eq!(reply.answer().unwrap().stop_reason, StopReason::Aborted, "{place}");
+        assert!(model.requests().is_empty(), "{place}");
+        assert_eq!(heard.lock().unwrap().last().unwrap(), "agent_end");
+    }
+}
+
+/// The run waits for listeners after an abort, too: what they store is what was told. The signal tells them not to take
+/// their time; whoever only watches is not waited for.
+#[tokio::test(start_paused = true)]
+async fn a_listener_is_waited_for_after_an_abort_and_can_see_it() {
+    let agent = Agent::builder(FauxProvider::new([FauxReply::text("hello")])).build();
+    let watched = agent.events();
+    abort_on(&agent, "turn_start");
+    let stored = shared(0);
+    let count = stored.clone();
+    agent
+        .subscribe(async move |event: AgentEvent, context: ListenerContext| {
+            if let AgentEvent::TurnEnd { .. } = event {
+                context.signal().cancelled().await;
+                tokio::time::sleep(Duration::from_secs(30)).await;
+                *count.lock().unwrap() += 1;
+            }
+        })
+        .detach();
+    let reply = in_the_end(agent.prompt("go")).await.unwrap();
+    assert_eq!(reply.answer().unwrap().stop_reason, StopReason::Aborted);
+    assert_eq!(*stored.lock().unwrap(), 1);
+    drop(watched);
 }
 
 #[tokio::test]

@@ -8,6 +8,7 @@ mod hooks;
 mod known_faults;
 mod laws;
 mod log;
+mod low_level;
 mod panics;
 mod state;
 mod support;

@@ -4,7 +4,10 @@ use async_trait::async_trait;
 use pi_agent_core::{
     Agent, AgentError, AgentEvent, AgentHooks, AgentMessage, CustomMessage, NoCustom, RequestId, RequestObserver,
     Stage,
-    hooks::{AfterToolCall, BeforeToolCall, HookError, Permission, ToolResultPatch},
+    hooks::{
+        AfterToolCall, BeforeToolCall, HookError, NextTurn, Permission, PrepareRequest, RequestUpdate, ToolResultPatch,
+        Turn, TurnDecision,
+    },
 };
 use pi_ai::{
     AssistantEvent, AssistantStream, Message, StopReason,
@@ -104,12 +107,49 @@ async fn a_hook_that_panics_ends_the_run_with_an_error_turn() {
     let polled = Agent::builder(FauxProvider::new([]))
         .transform_context(async |_messages: Vec<AgentMessage>, _| quiet_panic("transform"))
         .build();
-    ends_in_an_error_turn(polled, "transform").await;
+    ends_in_an_error_turn(polled, "The hook `transform_context` panicked: transform").await;
 
     let converting = Agent::builder(FauxProvider::new([]))
         .convert_list_to_llm(async |_messages: Vec<AgentMessage>, _| quiet_panic("convert"))
         .build();
-    ends_in_an_error_turn(converting, "convert").await;
+    ends_in_an_error_turn(converting, "The hook `convert_to_llm` panicked: convert").await;
+
+    let asking = Agent::builder(FauxProvider::new([])).key_source(async |_, _| quiet_panic("keys")).build();
+    let heard = record(&asking);
+    let reply = soon(asking.prompt("go")).await.unwrap();
+    assert_eq!(without_updates(&heard), ERROR_TURN);
+    assert_eq!(reply.answer().unwrap().error_message.as_deref(), Some("The key source panicked: keys"));
+}
+
+struct BrokenSchedule(&'static str);
+
+#[async_trait]
+impl AgentHooks<NoCustom> for BrokenSchedule {
+    async fn prepare_request(
+        &self,
+        _request: &PrepareRequest<'_, NoCustom>,
+    ) -> Result<RequestUpdate<NoCustom>, HookError> {
+        if self.0 == "prepare_request" { quiet_panic("oh") } else { Ok(RequestUpdate::default()) }
+    }
+
+    async fn finish_turn(&self, _turn: &Turn<'_, NoCustom>) -> Result<TurnDecision, HookError> {
+        if self.0 == "finish_turn" { quiet_panic("oh") } else { Ok(TurnDecision::Natural) }
+    }
+
+    async fn prepare_next_turn(&self, _last: &Turn<'_, NoCustom>) -> Result<NextTurn<NoCustom>, HookError> {
+        if self.0 == "prepare_next_turn" { quiet_panic("oh") } else { Ok(NextTurn::default()) }
+    }
+}
+
+#[tokio::test]
+async fn an_error_turn_names_the_hook_that_panicked() {
+    for name in ["prepare_request", "finish_turn", "prepare_next_turn"] {
+        let model = FauxProvider::new([calls(&["fine"]), FauxReply::text("never")]);
+        let agent = Agent::builder(model).tool(says_its_name("fine")).hooks(BrokenSchedule(name)).build();
+        let reply = soon(agent.prompt("go")).await.unwrap();
+        let said = reply.answer().unwrap().error_message.clone();
+        assert_eq!(said, Some(format!("The hook `{name}` panicked: oh")));
+    }
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -125,7 +165,8 @@ async fn a_converter_that_panics_ends_the_run_with_an_error_turn() {
         .convert_to_llm(|_: &Role| -> Option<Message> { quiet_panic("convert one") })
         .build();
     let reply = soon(agent.prompt([Role::Note.into(), AgentMessage::user("go")])).await.unwrap();
-    assert_eq!(reply.answer().unwrap().error_message.as_deref(), Some("convert one"));
+    let said = reply.answer().unwrap().error_message.as_deref();
+    assert_eq!(said, Some("The hook `convert_to_llm` panicked: convert one"));
 }
 
 #[tokio::test]
@@ -210,5 +251,6 @@ async fn whatever_panics_the_sequence_is_complete() {
     assert_eq!(count("message_start"), count("message_end"), "{heard:#?}");
     assert_eq!(count("tool_execution_start"), count("tool_execution_end"));
     assert_eq!((count("turn_start"), count("turn_end"), count("agent_end")), (1, 1, 1));
-    assert_eq!(reply.answer().unwrap().error_message.as_deref(), Some("the clock stopped"));
+    let said = reply.answer().unwrap().error_message.clone().unwrap();
+    assert!(said.ends_with("panicked: the clock stopped"), "{said}");
 }

@@ -5,7 +5,7 @@
 mod grammar;
 mod script;
 
-use pi_agent_core::AgentMessage;
+use pi_agent_core::{AgentMessage, ToolSet};
 use pi_ai::{
     Message, MessageIdentity, ToolCallId,
     transcript::{current_tools, tool_state_changes},
@@ -52,6 +52,7 @@ fn check(played: &Played) -> Result<(), String> {
     let transcript = grammar.finish()?;
     the_transcript_is_what_was_told(&transcript, played)?;
     every_request_is_answerable(played)?;
+    every_request_has_a_key_of_its_own(played)?;
     nothing_queued_is_lost(&transcript, played)?;
     if played.requests.len() > script::MOST_REQUESTS {
         return Err("the run does not end by itself".into());
@@ -76,7 +77,7 @@ fn the_transcript_is_what_was_told(told: &[AgentMessage], played: &Played) -> Re
 /// Each call in a request has one result behind it, unless its answer failed; and the model is told the tools that
 /// there are.
 fn every_request_is_answerable(played: &Played) -> Result<(), String> {
-    for messages in &played.requests {
+    for messages in played.requests.iter().map(|request| &request.messages) {
         if messages.is_empty() {
             return Err("a request without messages reached the stream function".into());
         }
@@ -96,11 +97,23 @@ fn every_request_is_answerable(played: &Played) -> Result<(), String> {
         if !open.is_empty() {
             return Err(format!("calls without results in a request: {open:?}"));
         }
-        if !tool_state_changes(&current_tools(messages), played.state.tools.declarations()).is_empty() {
+        let told = current_tools(messages);
+        let are = |tools: &ToolSet| tool_state_changes(&told, tools.declarations()).is_empty();
+        if !played.tool_sets.iter().any(are) {
             return Err("the model is not told the tools that there are".into());
         }
     }
     Ok(())
+}
+
+/// A key is asked for before every request, and goes along with that one only.
+fn every_request_has_a_key_of_its_own(played: &Played) -> Result<(), String> {
+    let keys: Option<Vec<usize>> = played.requests.iter().map(|request| request.key).collect();
+    let keys = keys.ok_or("a request without the key that was given for it")?;
+    match keys.windows(2).all(|pair| pair[0] < pair[1]) && keys.last().is_none_or(|last| *last <= played.keys_given) {
+        true => Ok(()),
+        false => Err(format!("keys are used again, or were never given: {keys:?}")),
+    }
 }
 
 /// A queued message is in the queue or in the transcript: in one of them, once.

@@ -12,8 +12,8 @@ use std::{
 use async_trait::async_trait;
 use futures::stream;
 use pi_agent_core::{
-    Agent, AgentEvent, AgentHooks, AgentMessage, AgentState, ExecutionMode, NoCustom, QueueMode, Tool, ToolError,
-    ToolOutput, WeakAgent,
+    Agent, AgentEvent, AgentHooks, AgentMessage, AgentState, AgentTool, ExecutionMode, NoCustom, QueueMode, Tool,
+    ToolError, ToolOutput, ToolSet, WeakAgent,
     hooks::{
         AfterToolCall, BeforeToolCall, HookError, NextTurn, Permission, PrepareRequest, RequestUpdate, ToolResultPatch,
         Turn, TurnDecision,
@@ -21,7 +21,7 @@ use pi_agent_core::{
 };
 use pi_ai::{
     AssistantBlock, AssistantEvent, AssistantStream, CancellationToken, ErrorKind, Message, Model, ProviderError,
-    StopReason, StreamOptions, ToolCall, TranscriptContext,
+    Secret, StopReason, StreamOptions, ThinkingLevel, ToolCall, TranscriptContext,
     stream::{BlockEnd, MessageBuilder},
     stream_fn,
 };
@@ -43,7 +43,17 @@ pub(super) struct Script {
     steering: QueueMode,
     follow_up: QueueMode,
     execution: ExecutionMode,
+    converter: Converting,
     prompts: u8,
+}
+
+/// What the second hook is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Converting {
+    /// The one that is there by itself.
+    Default,
+    /// One over the whole list, which does what hooks do.
+    List,
 }
 
 /// What the model says to one request.
@@ -120,6 +130,7 @@ enum Action {
     Dawdle,
     Panic,
     ChangeHooks,
+    ChangeTools,
 }
 
 /// What a hook does when it is its turn. One entry per call of any hook, then nothing.
@@ -151,6 +162,7 @@ pub(super) fn script() -> impl Strategy<Value = Script> {
         1 => Just(Action::Dawdle),
         1 => Just(Action::Panic),
         1 => Just(Action::ChangeHooks),
+        1 => Just(Action::ChangeTools),
     ];
     const NAMES: &[&str] =
         &["tool_execution_start", "tool_execution_update", "tool_execution_end", "message_end", "turn_end"];
@@ -172,20 +184,14 @@ pub(super) fn script() -> impl Strategy<Value = Script> {
     (
         prop::collection::vec(answer, 0..6),
         prop::collection::vec((moment, action), 0..6),
-        prop::collection::vec(hook, 0..20),
+        prop::collection::vec(hook, 0..32),
         prop::collection::vec(decision, 0..5),
         (mode(), mode(), prop::sample::select(vec![ExecutionMode::Parallel, ExecutionMode::Sequential])),
+        prop::sample::select(vec![Converting::Default, Converting::List]),
         1..3u8,
     )
-        .prop_map(|(answers, actions, hooks, finish, (steering, follow_up, execution), prompts)| Script {
-            answers,
-            actions,
-            hooks,
-            finish,
-            steering,
-            follow_up,
-            execution,
-            prompts,
+        .prop_map(|(answers, actions, hooks, finish, (steering, follow_up, execution), converter, prompts)| {
+            Script { answers, actions, hooks, finish, steering, follow_up, execution, converter, prompts }
         })
 }
 
@@ -201,6 +207,7 @@ impl Script {
             steering: QueueMode::All,
             follow_up: QueueMode::All,
             execution: ExecutionMode::Parallel,
+            converter: Converting::Default,
             prompts: 1,
         }
     }
@@ -210,10 +217,21 @@ impl Script {
 pub(super) struct Played {
     pub(super) before: Arc<Vec<AgentMessage>>,
     pub(super) events: Vec<AgentEvent>,
-    pub(super) requests: Vec<Vec<Message>>,
+    pub(super) requests: Vec<Request>,
+    /// How often a key was asked for.
+    pub(super) keys_given: usize,
+    /// Every set of tools that the agent or one of its runs ever had.
+    pub(super) tool_sets: Vec<ToolSet>,
     pub(super) queued: Vec<AgentMessage>,
     pub(super) left_in_queues: Vec<AgentMessage>,
     pub(super) state: AgentState,
+}
+
+/// What reached the stream function.
+pub(super) struct Request {
+    pub(super) messages: Vec<Message>,
+    /// Which of the keys that were given.
+    pub(super) key: Option<usize>,
 }
 
 impl Played {
@@ -223,12 +241,20 @@ impl Played {
 }
 
 pub(super) async fn play(script: &Script) -> Played {
-    let requests: Arc<Mutex<Vec<Vec<Message>>>> = Arc::default();
-    let hooks = Hooks { acts: Arc::new(Mutex::new(script.hooks.clone())), finish: script.finish.clone().into() };
-    let in_the_two = hooks.clone();
-    let agent = Agent::builder(stream_fn(model(script.answers.clone(), requests.clone())))
+    let requests: Arc<Mutex<Vec<Request>>> = Arc::default();
+    let all_tools: ToolSet = tools(Kind::TOOLS.len()).collect();
+    let tool_sets = Arc::new(Mutex::new(vec![all_tools.clone()]));
+    let hooks = Hooks {
+        acts: Arc::new(Mutex::new(script.hooks.clone())),
+        finish: script.finish.clone().into(),
+        tool_sets: tool_sets.clone(),
+    };
+    let (in_the_two, converting, for_keys) = (hooks.clone(), hooks.clone(), hooks.clone());
+    let keys_given = Arc::new(AtomicUsize::new(0));
+    let count = keys_given.clone();
+    let builder = Agent::builder(stream_fn(model(script.answers.clone(), requests.clone())))
         .system_prompt("You are tested.")
-        .tools(Kind::TOOLS.map(|kind| -> Arc<dyn pi_agent_core::AgentTool> { Arc::new(tool_of(kind)) }))
+        .tools(tools(Kind::TOOLS.len()))
         .tool_execution(script.execution)
         .steering_mode(script.steering)
         .follow_up_mode(script.follow_up)
@@ -243,9 +269,30 @@ pub(super) async fn play(script: &Script) -> Played {
             }
             HookAct::Nothing => messages,
         })
+        .key_source(async move |_provider, _signal| match for_keys.act() {
+            HookAct::Panics | HookAct::Fails => quiet_panic("the key source"),
+            HookAct::Hangs => pending().await,
+            HookAct::Decides | HookAct::Nothing => {
+                let number = count.fetch_add(1, Ordering::Relaxed) + 1;
+                Some(Secret::from(number.to_string()))
+            }
+        })
         .hooks(hooks)
-        .clock(clock())
-        .build();
+        .clock(clock());
+    let builder = match script.converter {
+        Converting::Default => builder,
+        Converting::List => builder.convert_list_to_llm(async move |messages: Vec<AgentMessage>, _signal| {
+            let mut converted: Vec<Message> = messages.iter().filter_map(|m| m.as_llm().cloned()).collect();
+            match converting.act() {
+                HookAct::Panics | HookAct::Fails => quiet_panic("convert_to_llm"),
+                HookAct::Hangs => pending().await,
+                HookAct::Decides => converted.push(Message::user("converted")),
+                HookAct::Nothing => {}
+            }
+            converted
+        }),
+    };
+    let agent = builder.build();
     let before = agent.state().messages;
     let events: Arc<Mutex<Vec<AgentEvent>>> = Arc::default();
     let queued: Arc<Mutex<Vec<AgentMessage>>> = Arc::default();
@@ -254,6 +301,7 @@ pub(super) async fn play(script: &Script) -> Played {
         actions: script.actions.clone().into(),
         heard: Arc::default(),
         queued: queued.clone(),
+        tool_sets: tool_sets.clone(),
     };
     agent.subscribe(async move |event: AgentEvent, _| person.hear(event.name()).await).detach();
     let log = events.clone();
@@ -278,6 +326,8 @@ pub(super) async fn play(script: &Script) -> Played {
         before,
         events: std::mem::take(&mut events.lock().unwrap()),
         requests: std::mem::take(&mut requests.lock().unwrap()),
+        keys_given: keys_given.load(Ordering::Relaxed),
+        tool_sets: std::mem::take(&mut tool_sets.lock().unwrap()),
         queued: std::mem::take(&mut queued.lock().unwrap()),
         left_in_queues: left,
         state: agent.state(),
@@ -286,14 +336,15 @@ pub(super) async fn play(script: &Script) -> Played {
 
 fn model(
     answers: Vec<Answer>,
-    requests: Arc<Mutex<Vec<Vec<Message>>>>,
+    requests: Arc<Mutex<Vec<Request>>>,
 ) -> impl Fn(&Arc<Model>, TranscriptContext, StreamOptions) -> AssistantStream + Send + Sync + 'static {
     let answers = Mutex::new(answers.into_iter());
     let calls = AtomicUsize::new(0);
     move |model, context, options| {
         let count = {
             let mut requests = requests.lock().unwrap();
-            requests.push(context.into_messages());
+            let key = options.api_key.as_ref().and_then(|key| key.expose().parse().ok());
+            requests.push(Request { messages: context.into_messages(), key });
             requests.len()
         };
         let answer = answers.lock().unwrap().next();
@@ -350,6 +401,11 @@ fn model(
     }
 }
 
+/// The first tools that there are.
+fn tools(count: usize) -> impl Iterator<Item = Arc<dyn AgentTool>> {
+    Kind::TOOLS.into_iter().take(count).map(|kind| -> Arc<dyn AgentTool> { Arc::new(tool_of(kind)) })
+}
+
 fn tool_of(kind: Kind) -> Tool {
     let made = tool(&format!("{kind:?}"), async move |_, context| {
         match kind {
@@ -378,6 +434,7 @@ struct Person {
     actions: Arc<[(Moment, Action)]>,
     heard: Arc<Mutex<Vec<&'static str>>>,
     queued: Arc<Mutex<Vec<AgentMessage>>>,
+    tool_sets: Arc<Mutex<Vec<ToolSet>>>,
 }
 
 impl Person {
@@ -406,6 +463,11 @@ impl Person {
                     }
                 }
                 Action::Dawdle => tokio::time::sleep(Duration::from_millis(200)).await,
+                Action::ChangeTools => {
+                    let count = 1 + now % Kind::TOOLS.len();
+                    self.tool_sets.lock().unwrap().push(tools(count).collect());
+                    agent.set_tools(tools(count));
+                }
                 Action::ChangeHooks => agent.set_transform_context(async |messages, _signal| messages),
                 Action::Panic => panics = true,
             }
@@ -420,6 +482,7 @@ impl Person {
 struct Hooks {
     acts: Arc<Mutex<Vec<HookAct>>>,
     finish: Arc<[TurnDecision]>,
+    tool_sets: Arc<Mutex<Vec<ToolSet>>>,
 }
 
 impl Hooks {
@@ -451,9 +514,23 @@ impl AgentHooks<NoCustom> for Hooks {
 
     async fn prepare_request(
         &self,
-        _request: &PrepareRequest<'_, NoCustom>,
+        request: &PrepareRequest<'_, NoCustom>,
     ) -> Result<RequestUpdate<NoCustom>, HookError> {
-        self.decide(RequestUpdate::default(), RequestUpdate::default()).await
+        // Other tools, or other messages that requests are made from: without the head, so that it is said again.
+        let decided = match request.messages.len() % 3 {
+            0 => {
+                let fewer: ToolSet = tools(request.messages.len() % Kind::TOOLS.len()).collect();
+                self.tool_sets.lock().unwrap().push(fewer.clone());
+                RequestUpdate { tools: Some(fewer), ..RequestUpdate::default() }
+            }
+            1 => {
+                let body = request.messages.iter().filter(|message| !message.is_system()).cloned();
+                let messages = body.chain([AgentMessage::user("prepared for the request")]).collect();
+                RequestUpdate { messages: Some(messages), ..RequestUpdate::default() }
+            }
+            _ => RequestUpdate { thinking_level: Some(ThinkingLevel::High), ..RequestUpdate::default() },
+        };
+        self.decide(RequestUpdate::default(), decided).await
     }
 
     async fn finish_turn(&self, turn: &Turn<'_, NoCustom>) -> Result<TurnDecision, HookError> {
