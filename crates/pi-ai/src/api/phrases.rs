@@ -227,6 +227,23 @@ mod tests {
         ));
     }
 
+    /// An overflow that is not recognised is sent again and again instead of being made smaller.
+    #[test]
+    fn every_servers_way_to_say_overflow_is_known() {
+        for text in [
+            "prompt is too long: 213000 tokens > 200000 maximum",
+            "This model's maximum context length is 262144 tokens. However, you requested 0 output tokens and your prompt \
+             contains at least 262145 input tokens",
+            "Your input exceeds the context window of this model",
+            "Request size 9000 exceeds the available context size (8192 tokens), try increasing it",
+            "context_length_exceeded",
+            "Input is too long for requested model.",
+        ] {
+            assert!(says_overflow(text), "{text}");
+        }
+        assert!(!says_overflow("Rate limit reached: 200000 input tokens per minute"));
+    }
+
     #[test]
     fn wordings_of_a_table_stand_apart_from_their_neighbours() {
         assert!(says_overflow("openai API error (413): too big"));

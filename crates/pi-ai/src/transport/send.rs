@@ -1,6 +1,6 @@
 //! From a transcript to an open response: encode, hooks, send, and send again.
 
-use std::{pin::Pin, sync::Arc, time::Duration};
+use std::{borrow::Cow, pin::Pin, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures::{Stream, StreamExt};
@@ -192,7 +192,7 @@ impl Call {
             let location = response.headers().get("location").and_then(|location| location.to_str().ok());
             return Err(Failed::Here(target.redirected(status.as_u16(), location)));
         }
-        let body = error_body(response).await;
+        let body = without_secrets(error_body(response).await, &outgoing.headers);
         let provider = &self.exchange.model().provider;
         let error = errors::from_response(provider, status.as_u16(), headers, &body);
         Err(Failed::OnTheWay(match status.as_u16() {
@@ -229,6 +229,26 @@ async fn error_body(response: Response) -> Vec<u8> {
         }
     }
     body
+}
+
+/// Some servers repeat the key that they refuse. What they say is shown, logged and stored.
+fn without_secrets(body: Vec<u8>, sent: &HeaderMap) -> Vec<u8> {
+    /// What is shorter is part of ordinary words.
+    const SHORTEST: usize = 8;
+    let mut text = String::from_utf8_lossy(&body);
+    for (name, value) in sent {
+        let holds_one = ["auth", "key", "token", "secret", "cookie"].iter().any(|part| name.as_str().contains(part));
+        let Some(value) = value.to_str().ok().filter(|_| holds_one) else { continue };
+        // Behind the scheme, `Bearer` for example.
+        let secret = value.split_once(' ').map_or(value, |(_, secret)| secret);
+        if secret.len() >= SHORTEST && text.contains(secret) {
+            text = text.replace(secret, "[secret]").into();
+        }
+    }
+    match text {
+        Cow::Borrowed(_) => body,
+        Cow::Owned(text) => text.into_bytes(),
+    }
 }
 
 fn parse_url(url: &str, model: &Model) -> Result<Url, ProviderError> {

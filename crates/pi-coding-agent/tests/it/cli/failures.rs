@@ -72,6 +72,39 @@ fn what_a_provider_says_reaches_the_person() {
     }
 }
 
+/// Some servers repeat the key that they refuse. It stays where it was put, and appears nowhere else.
+#[test]
+fn a_key_that_a_server_repeats_is_not_shown_and_not_stored() {
+    let said = "Incorrect API key provided: SECRET123. Ask for another one.";
+    let server = Server::start(Script::new(Wire::OpenAiCompletions).otherwise(Reply::error(401, said)));
+    let place = Place::new().variable("MY_KEY", "SECRET123");
+    place.models(&json!({"providers": {"local": {
+        "baseUrl": server.base_url(), "api": "openai-completions", "apiKey": "$MY_KEY", "models": [{"id": "m"}],
+    }}}));
+    for mode in [&["-p"] as &[&str], &["--mode", "json"]] {
+        let words = [mode, &["--verbose", "--model", "local/m", "hi"]].concat();
+        let ran = place.run(&words);
+        let shown = ran.stdout + &ran.stderr;
+        assert!(!shown.contains("SECRET123"), "{shown}");
+        assert!(shown.contains("Incorrect API key provided: [secret]."), "{shown}");
+    }
+    let mut ahead = vec![place.cwd().parent().unwrap().to_owned()];
+    let mut files = 0;
+    while let Some(folder) = ahead.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                ahead.push(path);
+                continue;
+            }
+            files += 1;
+            let content = fs::read(&path).unwrap();
+            assert!(!String::from_utf8_lossy(&content).contains("SECRET123"), "{}", path.display());
+        }
+    }
+    assert!(files >= 2, "sessions were stored");
+}
+
 #[test]
 fn a_stream_that_breaks_off_keeps_its_text_and_fails() {
     let reply = Reply::from(Answer::new().text_deltas(["The answer ", "is ", "forty"])).cut_after_events(3);
