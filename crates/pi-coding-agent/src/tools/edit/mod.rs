@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 pub use apply::{Edited, Piece, apply_edits};
 pub use diff::EditDiff;
-pub use file::{EditFileError, edit_file};
+pub use file::{EditFileError, MAX_FILE_BYTES, edit_file};
 pub use tolerant::normalize_tolerant;
 pub use tool::{EditTool, prepare_arguments};
 

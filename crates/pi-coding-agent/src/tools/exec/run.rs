@@ -1,5 +1,6 @@
 //! Running one command and keeping what it writes.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -52,7 +53,14 @@ pub(crate) async fn execute(
         tokio::select! {
             piece = pieces.recv() => match piece {
                 Some(piece) => {
-                    let text = output.push(&piece, files).await;
+                    let mut taken = pin!(output.push(&piece, files));
+                    // The command is watched meanwhile: a slow disk must not keep it from meeting its deadline.
+                    let text = loop {
+                        tokio::select! {
+                            text = &mut taken => break text,
+                            ended = &mut run, if end.is_none() => end = Some(ended),
+                        }
+                    };
                     watch.text(&text);
                     news = true;
                 }

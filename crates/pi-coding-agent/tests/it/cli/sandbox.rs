@@ -1,5 +1,7 @@
 //! `--sandbox` and the `sandbox` setting.
 
+#![cfg(target_os = "linux")]
+
 use fake_llm::{Answer, Script, Server, Wire};
 use pi_coding_agent::workspace::local::Sandbox;
 use serde_json::json;
@@ -55,4 +57,41 @@ fn with_it_commands_write_only_below_the_working_folder() {
         }
         assert_eq!((ran.code, inside, outside), (Some(0), true, false), "{words:?} {ran:?}");
     }
+}
+
+/// On a kernel without Landlock or without seccomp: here one whose system calls for them are refused, as an old one's
+/// would be.
+#[test]
+fn where_the_kernel_cannot_do_it_nothing_runs_without_it() {
+    if let Err(unavailable) = Sandbox::check() {
+        eprintln!("nothing to take away, there is no sandbox here: {unavailable}");
+        return;
+    }
+    for (missing, name) in [(libc::SYS_landlock_create_ruleset, "Landlock"), (libc::SYS_seccomp, "seccomp")] {
+        let server = server();
+        let place = place(&server);
+        let child = std::thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                refuse(missing);
+                // What this thread starts has no more than it has itself.
+                place.command(&["--sandbox", "-p", "--model", "local/m", "go"]).spawn().unwrap()
+            });
+            thread.join().unwrap()
+        });
+        let ran = super::program::wait(child);
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        assert!(ran.stderr.contains("The sandbox is not available") && ran.stderr.contains(name), "{ran:?}");
+        assert!(!place.cwd().join("inside").exists());
+        assert!(server.requests().is_empty(), "a model was asked although nothing can run");
+    }
+}
+
+/// Makes a system call one that the kernel does not have, for this thread and what it starts.
+fn refuse(call: i64) {
+    use seccompiler::{BpfProgram, SeccompAction, SeccompFilter};
+    let missing = SeccompAction::Errno(libc::ENOSYS.unsigned_abs());
+    let architecture = std::env::consts::ARCH.try_into().unwrap();
+    let filter = SeccompFilter::new([(call, Vec::new())].into(), SeccompAction::Allow, missing, architecture).unwrap();
+    let program = BpfProgram::try_from(filter).unwrap();
+    seccompiler::apply_filter(&program).unwrap();
 }

@@ -75,3 +75,21 @@ fn a_session_whose_folder_is_gone_is_not_continued_elsewhere() {
     assert_eq!(ran.code, Some(1));
     assert!(ran.stderr.contains("/no/such/folder") && ran.stderr.contains("--fork"), "{ran:?}");
 }
+
+/// Relative paths never change their meaning unseen: the session works where it began, and says so.
+#[test]
+fn a_session_that_is_resumed_from_elsewhere_works_in_its_own_folder() {
+    let place = Place::new();
+    place.write("where.txt", "the session's own folder\n");
+    assert_eq!(place.run(&["-p", "What can you do?"]).code, Some(0));
+    let file = place.session_files().remove(0);
+    let elsewhere = tempfile::tempdir().unwrap();
+    fs::write(elsewhere.path().join("where.txt"), "somewhere else\n").unwrap();
+
+    let mut command = place.command(&["-p", "--session", file.to_str().unwrap(), "show where.txt"]);
+    let ran = super::program::wait(command.current_dir(elsewhere.path()).spawn().unwrap());
+
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stdout.contains("the session's own folder"), "{ran:?}");
+    assert!(ran.stderr.contains(&format!("The session works in {}", place.cwd().display())), "{ran:?}");
+}

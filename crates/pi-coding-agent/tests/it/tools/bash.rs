@@ -1,11 +1,15 @@
 #![cfg(unix)]
 
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use pi_agent_core::{Agent, AgentEvent};
 use pi_ai::CancellationToken;
+use pi_ai::faux::{FauxProvider, FauxReply};
 use pi_coding_agent::tools::builtin::BuiltinTool::Bash;
 use pi_coding_agent::tools::session_facts::{FactsSource, ModelFacts, ModelImages, SessionFacts};
 use pi_coding_agent::tools::user_bash::run_user_command;
+use pi_coding_agent::workspace::{ProcessOutcome, ShellCommand};
 use serde_json::json;
 
 use super::Project;
@@ -218,6 +222,86 @@ async fn a_control_string_that_never_ends_does_not_swallow_the_output() {
     let project = Project::new();
     let text = project.text(Bash, json!({"command": r"printf '\033Pnever ends\n'; seq 2; echo after"})).await;
     assert_eq!(text, "never ends\n1\n2\nafter\n");
+}
+
+/// What listeners of a run see while the command runs, each time the output so far.
+#[tokio::test]
+async fn what_a_command_writes_is_shown_while_it_runs() {
+    let project = Project::new();
+    let command = "echo one; until [ -e go ]; do sleep 0.02; done; echo two; sleep 0.3; echo three";
+    let call = FauxReply::tool_call("bash", json!({"command": command}));
+    let model = FauxProvider::new([call, FauxReply::text("done")]);
+    let agent = Agent::builder(model).tools([Bash.build(&project.setup)]).build();
+    let seen: Arc<Mutex<Vec<String>>> = Arc::default();
+    let (log, go) = (seen.clone(), project.path().join("go"));
+    agent
+        .subscribe(async move |event: AgentEvent, _| {
+            if let AgentEvent::ToolExecutionUpdate { partial, .. } = event {
+                let text = partial.to_text();
+                if text == "one\n" {
+                    // It goes on only when its first line was seen: the update came while it ran.
+                    std::fs::write(&go, "").unwrap();
+                }
+                log.lock().unwrap().push(text);
+            }
+        })
+        .detach();
+    let reply = tokio::time::timeout(super::DEADLINE, agent.prompt("go")).await.expect("it ends").unwrap();
+    assert_eq!(reply.messages()[2].as_tool_result().map(|result| result.is_error), Some(false));
+    let mut seen = seen.lock().unwrap().clone();
+    seen.dedup();
+    assert_eq!(seen, ["", "one\n", "one\ntwo\n", "one\ntwo\nthree\n"]);
+}
+
+/// Whoever does not take the output does not keep a command from meeting its deadline, or an abort.
+#[tokio::test]
+async fn output_that_nobody_takes_does_not_hold_up_the_end() {
+    let project = Project::new();
+    let processes = project.workspace().processes();
+    let run = |timeout: Option<u64>, cancel: CancellationToken| {
+        let command = ShellCommand {
+            script: "yes".to_owned(),
+            cwd: project.path().to_owned(),
+            variables: Vec::new(),
+            timeout: timeout.map(Duration::from_millis),
+        };
+        // The receiver is there, and full.
+        let (sender, receiver) = tokio::sync::mpsc::channel(1);
+        async move {
+            let end = tokio::time::timeout(super::DEADLINE, processes.run(command, sender, cancel)).await;
+            drop(receiver);
+            end.expect("it returns").unwrap().outcome
+        }
+    };
+    assert_eq!(run(Some(300), CancellationToken::new()).await, ProcessOutcome::TimedOut);
+    let cancel = CancellationToken::new();
+    let later = cancel.clone();
+    tokio::spawn(async move {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        later.cancel();
+    });
+    assert_eq!(run(None, cancel).await, ProcessOutcome::Aborted);
+}
+
+#[tokio::test]
+async fn a_program_that_quits_at_once_can_end_every_command() {
+    let project = Project::new();
+    let processes = project.workspace().processes().clone();
+    let path = project.path().join("pid");
+    let kill = async move {
+        while std::fs::read(&path).unwrap_or_default().is_empty() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        processes.kill_all();
+    };
+    let command = json!({"command": "trap '' TERM; echo $$ > pid; sleep 71; sleep 72"});
+    let (ended, ()) = tokio::join!(project.call(Bash, command), kill);
+    assert!(ended.unwrap().to_text().contains("SIGKILL"));
+    assert!(gone(&String::from_utf8(project.content("pid")).unwrap()));
+    // What is begun afterwards does not run on either.
+    let late = project.call(Bash, json!({"command": "sleep 73; echo late > late"})).await.unwrap();
+    assert!(late.to_text().contains("SIGKILL"), "{}", late.to_text());
+    assert!(!project.path().join("late").exists());
 }
 
 #[tokio::test]

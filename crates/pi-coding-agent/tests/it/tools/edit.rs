@@ -1,7 +1,7 @@
 use std::path::Path;
 
 use pi_coding_agent::tools::builtin::BuiltinTool::Edit;
-use pi_coding_agent::tools::edit::{Edit as Replacement, apply_edits};
+use pi_coding_agent::tools::edit::{Edit as Replacement, MAX_FILE_BYTES, apply_edits};
 use serde_json::{Value, json};
 
 use super::Project;
@@ -185,4 +185,15 @@ async fn parallel_edits_of_one_file_are_all_made() {
         result.unwrap();
     }
     assert_eq!(String::from_utf8(project.content("f")).unwrap(), lines.replace("line", "LINE"));
+}
+
+#[tokio::test]
+async fn a_file_that_is_too_large_is_refused_before_it_is_read() {
+    let project = Project::new();
+    let file = std::fs::File::create(project.path().join("huge")).unwrap();
+    // Without content: it takes no space.
+    file.set_len(MAX_FILE_BYTES + 1).unwrap();
+    let error = project.error(Edit, json!({"path": "huge", "edits": [{"oldText": "a", "newText": "x"}]})).await;
+    assert!(error.contains("huge was not changed") && error.contains("512.0MB") && error.contains("sed"), "{error}");
+    assert_eq!(file.metadata().unwrap().len(), MAX_FILE_BYTES + 1);
 }

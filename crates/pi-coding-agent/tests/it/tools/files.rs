@@ -36,6 +36,33 @@ mod unix {
         }
     }
 
+    /// As root any owner; as anybody else one of their own groups.
+    #[tokio::test]
+    async fn the_owner_and_the_group_stay() {
+        let project = Project::new();
+        project.put("file", "old\n");
+        let path = project.path().join("file");
+        let groups = std::process::Command::new("id").arg("-G").output().unwrap().stdout;
+        let groups = String::from_utf8(groups).unwrap();
+        let other = groups.split_whitespace().filter_map(|group| group.parse().ok()).next_back();
+        let is_root = std::os::unix::fs::chown(&path, Some(12_345), Some(23_456)).is_ok();
+        if !is_root {
+            std::os::unix::fs::chown(&path, None, other).unwrap();
+        }
+        set_mode(&project, "file", 0o4750);
+        let owner = |metadata: std::fs::Metadata| (metadata.uid(), metadata.gid());
+        let before = owner(std::fs::metadata(&path).unwrap());
+        assert!(!is_root || before == (12_345, 23_456));
+        for (tool, arguments) in
+            [(Edit, edit("file", "old", "new")), (Write, json!({"path": "file", "content": "newer"}))]
+        {
+            project.call(tool, arguments).await.unwrap();
+            assert_eq!(owner(std::fs::metadata(&path).unwrap()), before);
+            assert_eq!(mode(&project, "file"), 0o4750);
+        }
+        assert_eq!(project.content("file"), b"newer");
+    }
+
     #[tokio::test]
     async fn a_link_stays_and_its_target_changes() {
         let project = Project::new();
@@ -201,6 +228,16 @@ async fn home_is_where_it_is_said_to_be() {
     assert_eq!(project.text(Read, json!({"path": "~/y"})).await, "in home\n");
     assert_eq!(project.text(Ls, json!({"path": "~"})).await, "y");
     assert!(!project.path().join("~").exists());
+}
+
+#[tokio::test]
+async fn a_write_adds_no_byte_order_mark_and_keeps_the_line_breaks_that_it_was_given() {
+    let project = Project::new();
+    project.put("marked", "\u{feff}old\r\n");
+    for (path, content) in [("marked", "new\nlines\r\n"), ("fresh", "gr\u{fc}n\n")] {
+        project.call(Write, json!({"path": path, "content": content})).await.unwrap();
+        assert_eq!(project.content(path), content.as_bytes());
+    }
 }
 
 #[tokio::test]

@@ -77,6 +77,7 @@ impl Processes for LocalProcesses {
             reader: Some(pipe::Receiver::from_owned_fd(reader).map_err(ProcessError::Start)?),
             buffer: BytesMut::new(),
             output,
+            untaken: None,
             exit: None,
             departed: Departed::default(),
         };
@@ -280,6 +281,8 @@ struct Running {
     reader: Option<pipe::Receiver>,
     buffer: BytesMut,
     output: mpsc::Sender<Bytes>,
+    /// What was read and the receiver has no room for yet. Nothing more is read meanwhile.
+    untaken: Option<Bytes>,
     exit: Option<ShellExit>,
     /// Those that left the command's session before it was ended.
     departed: Departed,
@@ -305,11 +308,14 @@ impl Running {
         loop {
             if let Some(exit) = self.exit
                 && self.reader.is_none()
+                && self.untaken.is_none()
             {
                 return ProcessOutcome::Exited(exit);
             }
             let wait_until = match &drained {
                 None => deadline,
+                // What has come is not given up because the receiver is slow.
+                Some(_) if self.untaken.is_some() => deadline,
                 Some(Drain { idle, end }) => Some((*idle).min(*end)),
             };
             match self.next(child, wait_until, cancel).await {
@@ -361,7 +367,7 @@ impl Running {
         on_blocking_thread(move || processes.signal(Signal::KILL)).await;
         let end = Instant::now() + AFTER_KILL;
         let mut idle = end;
-        while self.exit.is_none() || self.reader.is_some() {
+        while self.exit.is_none() || self.reader.is_some() || self.untaken.is_some() {
             match self.next(child, Some(idle.min(end)), &never).await {
                 Event::Deadline => break,
                 Event::Output | Event::Exited if self.exit.is_some() => idle = Instant::now() + IDLE_AFTER_EXIT,
@@ -375,6 +381,7 @@ impl Running {
     async fn next(&mut self, child: &mut Child, until: Option<Instant>, cancel: &CancellationToken) -> Event {
         self.buffer.reserve(CHUNK);
         let exited = self.exit.is_some();
+        let has_room = self.untaken.is_none();
         let read = async {
             match &mut self.reader {
                 Some(reader) => reader.read_buf(&mut self.buffer).await,
@@ -397,14 +404,23 @@ impl Running {
                 self.exit = Some(exit.unwrap_or(ShellExit::Code(1)));
                 Event::Exited
             }
-            read = read => match read {
+            room = self.output.reserve(), if !has_room => {
+                // A receiver that is gone wants no more; the pipe is emptied all the same.
+                if let (Ok(room), Some(piece)) = (room, self.untaken.take()) {
+                    room.send(piece);
+                }
+                Event::Output
+            }
+            read = read, if has_room => match read {
                 Ok(0) | Err(_) => {
                     self.reader = None;
                     Event::Closed
                 }
                 Ok(_) => {
-                    // A receiver that is gone wants no more; the pipe is emptied all the same.
-                    let _ = self.output.send(self.buffer.split().freeze()).await;
+                    let piece = self.buffer.split().freeze();
+                    if let Err(mpsc::error::TrySendError::Full(piece)) = self.output.try_send(piece) {
+                        self.untaken = Some(piece);
+                    }
                     Event::Output
                 }
             },
