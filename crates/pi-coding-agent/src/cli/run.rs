@@ -228,18 +228,24 @@ async fn answer(
     }
     // The answer that came counts, also when it was left out of the conversation or could not be stored.
     let last = received.map(Message::Assistant).or_else(|| session.last_message());
+    let file = session.session_manager().path();
     let code = match mode {
         Mode::Json => 0,
         Mode::Print | Mode::Interactive => {
             let printed = print::printed(last.as_ref());
             output.text(&printed.stdout);
-            if let (Some(text), None) = (&printed.stderr, &ended) {
+            // Of a prompt that could not be carried out the failure is told, below.
+            if let (Some(text), None, None) = (&printed.stderr, &ended, &failure) {
                 say(text);
+                if file.is_some() {
+                    say(
+                        "What was said so far is kept: `pi --continue` goes on from here, with --model another model does.",
+                    );
+                }
             }
             printed.exit.code()
         }
     };
-    let file = session.session_manager().path();
     let mut closing = std::pin::pin!(session.clone().dispose());
     if ended.is_none() {
         tokio::select! {
@@ -302,7 +308,7 @@ async fn read_stdin(arguments: &Arguments) -> Result<Option<String>, Failure> {
     };
     let text = stdin::read(tokio::io::stdin(), notice)
         .await
-        .map_err(|error| format!("standard input cannot be read: {error}"))?;
+        .map_err(|error| format!("standard input cannot be read: {error}; pipe text into it, or use --no-stdin"))?;
     Ok(Some(text).filter(|text| !text.is_empty()))
 }
 

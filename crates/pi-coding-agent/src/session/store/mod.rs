@@ -72,10 +72,22 @@ pub trait SessionStore: Send + 'static {
 
 /// A store failed.
 #[derive(Debug, thiserror::Error)]
-#[error("{action} failed: {source}")]
+#[error("{action} failed: {source}{}", remedy(source.downcast_ref()))]
 pub struct StoreError {
     action: String,
     source: Box<dyn std::error::Error + Send + Sync>,
+}
+
+/// What to do about a disk that does not take more.
+fn remedy(error: Option<&io::Error>) -> &'static str {
+    use io::ErrorKind::{FileTooLarge, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    match error.map(io::Error::kind) {
+        Some(StorageFull | QuotaExceeded | FileTooLarge) => {
+            "; make room there, or keep sessions in another folder. What was stored before is kept"
+        }
+        Some(ReadOnlyFilesystem | PermissionDenied) => "; check its owner and permissions, or use another folder",
+        _ => "",
+    }
 }
 
 impl StoreError {

@@ -1,6 +1,6 @@
 //! What goes wrong is said in one line: what, where, what to do.
 
-use std::fs;
+use std::{fs, process::Stdio};
 
 use fake_llm::{Answer, Reply, Script, Server, Stop, Wire};
 use serde_json::json;
@@ -65,7 +65,7 @@ fn what_a_provider_says_reaches_the_person() {
         let place = Place::with_server(&server, Wire::OpenAiCompletions);
         place.agent_file("settings.json", r#"{"retry": {"enabled": false}}"#);
         let ran = place.run(&["-p", "--model", "local/m", "hi"]);
-        says(&ran, 1, &[text]);
+        says(&ran, 1, &[text, "pi --continue"]);
         assert_eq!(ran.stdout, "");
         // The question is kept.
         assert!(place.session_lines().iter().any(|line| line["message"]["role"] == "user"));
@@ -114,7 +114,7 @@ fn a_stream_that_breaks_off_keeps_its_text_and_fails() {
 
     let ran = place.run(&["-p", "--model", "local/m", "hi"]);
 
-    says(&ran, 1, &[]);
+    says(&ran, 1, &["Connection lost", "pi --continue"]);
     assert!(ran.stdout.starts_with("The answer"), "{ran:?}");
     let lines = place.session_lines();
     let stored = lines.iter().rev().find(|line| line["message"]["role"] == "assistant").unwrap();
@@ -256,6 +256,33 @@ fn a_folder_that_cannot_hold_sessions_is_told_before_anything_is_asked() {
     says(&place.run(&["-p", "--model", "local/m", "hi"]), 1, &["PI_CODING_AGENT_SESSION_DIR", "not a folder"]);
     assert!(server.requests().is_empty());
     assert_eq!(fs::read_to_string(place.cwd().join("file")).unwrap(), "content\n");
+}
+
+/// As on a full disk, but for everybody who runs the tests: no file of this program may grow.
+#[test]
+#[cfg(unix)]
+fn a_session_that_cannot_be_written_is_told_with_the_file_and_what_to_do() {
+    let place = Place::new();
+    assert_eq!(place.run(&["-p", "What can you do?"]).code, Some(0));
+    let file = place.session_files().remove(0);
+    let before = fs::read(&file).unwrap();
+    let pi = place.command(&[]);
+    let mut limited = std::process::Command::new("sh");
+    limited
+        .args(["-c", r#"trap '' XFSZ; ulimit -f 0; exec "$0" "$@""#])
+        .arg(pi.get_program())
+        .args(["-p", "--continue", "What is in this folder?"])
+        .current_dir(place.cwd())
+        .env_clear()
+        .envs(pi.get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let ran = super::program::wait(limited.spawn().unwrap());
+
+    says(&ran, 1, &[file.parent().unwrap().to_str().unwrap(), "make room there"]);
+    assert!(!ran.stderr.contains("aborted"), "{ran:?}");
+    assert_eq!(fs::read(&file).unwrap(), before);
 }
 
 #[test]
