@@ -78,6 +78,11 @@ impl AgentSession {
         self.inner.lifetime.clone()
     }
 
+    /// What the session's tools can reach.
+    pub fn workspace(&self) -> &crate::workspace::Workspace {
+        &self.inner.workspace
+    }
+
     /// The folder that the session works in.
     pub fn cwd(&self) -> &std::path::Path {
         self.inner.workspace.cwd()

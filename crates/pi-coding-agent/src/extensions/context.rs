@@ -293,7 +293,8 @@ impl ExtensionContext {
         Ok(())
     }
 
-    /// Runs a program, without a shell. It ends with the run that the handler is part of.
+    /// Runs a program, without a shell, in the session's workspace: in its sandbox when there is one, or wherever the
+    /// host's commands run. It ends with the run that the handler is part of.
     ///
     /// # Errors
     /// When it cannot be started.
@@ -303,12 +304,10 @@ impl ExtensionContext {
         arguments: impl IntoIterator<Item = impl Into<String>>,
         options: ExecOptions,
     ) -> Result<ExecResult, ExtensionError> {
-        let cwd = match &options.cwd {
-            Some(cwd) => self.cwd()?.join(cwd),
-            None => self.cwd()?,
-        };
+        // The program may run for long, and must not keep the session.
+        let workspace = self.session()?.workspace().clone();
         let arguments: Vec<String> = arguments.into_iter().map(Into::into).collect();
-        exec::exec(program, &arguments, cwd, &options, &self.signal).await
+        exec::exec(&workspace, program, arguments, &options, &self.signal).await
     }
 }
 

@@ -1,17 +1,23 @@
-//! Programs that extensions run, without a shell.
+//! Programs that extensions run, without a shell, where the session's own commands run.
 
-use std::{path::PathBuf, process::Stdio, time::Duration};
-
-use pi_ai::CancellationToken;
-use tokio::{
-    io::{AsyncRead, AsyncReadExt},
-    process::Child,
+use std::{
+    path::PathBuf,
+    sync::atomic::{AtomicUsize, Ordering},
+    time::Duration,
 };
 
+use bytes::Bytes;
+use pi_ai::CancellationToken;
+use tokio::sync::mpsc;
+
 use super::ExtensionError;
+use crate::workspace::{ProcessOutcome, ProgramCommand, ShellExit, Workspace};
 
 /// How long a program has to end itself before it is killed.
 const GRACE: Duration = Duration::from_secs(5);
+
+/// Pieces of output that wait to be taken in; then the program waits.
+const PIECES_WAITING: usize = 16;
 
 /// How a program is run.
 #[derive(Clone, Debug)]
@@ -22,7 +28,7 @@ pub struct ExecOptions {
     pub timeout: Option<Duration>,
     /// Ends it when it is cancelled, besides the signal of the context.
     pub signal: CancellationToken,
-    /// How many bytes are read of what it writes; one that writes more is ended.
+    /// How many bytes are read of what it writes, both outputs together; one that writes more is ended.
     pub max_output: usize,
 }
 
@@ -54,77 +60,72 @@ impl ExecResult {
 }
 
 pub(super) async fn exec(
+    workspace: &Workspace,
     program: &str,
-    arguments: &[String],
-    cwd: PathBuf,
+    arguments: Vec<String>,
     options: &ExecOptions,
     signal: &CancellationToken,
 ) -> Result<ExecResult, ExtensionError> {
-    let mut command = tokio::process::Command::new(program);
-    command
-        .args(arguments)
-        .current_dir(&cwd)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .kill_on_drop(true);
-    let started = command.spawn();
-    let mut child = started.map_err(|error| {
-        ExtensionError::new(format!("`{program}` could not be started in {}: {error}", cwd.display()))
-    })?;
-    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let (mut out, mut err) = (Vec::new(), Vec::new());
-    // A budget for both together would let one starve the other, so that each may have all of it.
-    let reading = async {
-        let (out, err) =
-            tokio::join!(read(stdout, &mut out, options.max_output), read(stderr, &mut err, options.max_output));
-        if out && err { child.wait().await.ok() } else { None }
+    let cwd = options.cwd.as_ref().map_or_else(|| workspace.cwd().to_owned(), |cwd| workspace.cwd().join(cwd));
+    let command =
+        ProgramCommand { program: program.to_owned(), arguments, cwd, timeout: options.timeout, grace: GRACE };
+    let shown_cwd = command.cwd.display().to_string();
+    let over = signal.child_token();
+    let budget = Budget { left: AtomicUsize::new(options.max_output), over: over.clone() };
+    let (stdout, out) = mpsc::channel(PIECES_WAITING);
+    let (stderr, err) = mpsc::channel(PIECES_WAITING);
+    let running = workspace.processes().exec(command, stdout, stderr, over.clone());
+    let mut all = std::pin::pin!(async { tokio::join!(running, budget.collect(out), budget.collect(err)) });
+    let (end, out, err) = tokio::select! {
+        all = &mut all => all,
+        () = options.signal.cancelled() => {
+            over.cancel();
+            all.await
+        }
     };
-    let ended = tokio::select! {
-        status = reading => status,
-        () = signal.cancelled() => None,
-        () = options.signal.cancelled() => None,
-        () = elapsed(options.timeout) => None,
-    };
-    let (code, killed) = match ended {
-        Some(status) => (status.code(), false),
-        None => (end(&mut child).await, true),
+    let end =
+        end.map_err(|error| ExtensionError::new(format!("`{program}` could not be started in {shown_cwd}: {error}")))?;
+    let (code, ended) = match end.outcome {
+        ProcessOutcome::Exited(ShellExit::Code(code)) => (Some(code), false),
+        ProcessOutcome::Exited(_) => (None, false),
+        ProcessOutcome::TimedOut | ProcessOutcome::Aborted => (None, true),
     };
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    Ok(ExecResult { stdout: text(out), stderr: text(err), code, killed })
+    Ok(ExecResult { stdout: text(out), stderr: text(err), code, killed: ended || budget.is_exceeded() })
 }
 
-/// Reads to the end. Whether it came to it before the limit.
-async fn read(from: Option<impl AsyncRead + Unpin>, into: &mut Vec<u8>, limit: usize) -> bool {
-    let Some(mut from) = from else { return true };
-    let mut piece = vec![0; 16 << 10];
-    loop {
-        match from.read(&mut piece).await {
-            Ok(0) | Err(_) => return true,
-            Ok(count) if into.len() + count > limit => return false,
-            Ok(count) => into.extend_from_slice(&piece[..count]),
-        }
+/// How much may still be read of both outputs together.
+struct Budget {
+    left: AtomicUsize,
+    /// Ends the program that writes more.
+    over: CancellationToken,
+}
+
+impl Budget {
+    const EXCEEDED: usize = usize::MAX;
+
+    fn is_exceeded(&self) -> bool {
+        self.left.load(Ordering::Relaxed) == Self::EXCEEDED
     }
-}
 
-/// Ends a program, politely first.
-async fn end(child: &mut Child) -> Option<i32> {
-    #[cfg(unix)]
-    if let Some(pid) = child.id().and_then(|pid| i32::try_from(pid).ok()).and_then(rustix::process::Pid::from_raw) {
-        // It may be gone already, which is what is wanted.
-        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
-        if let Ok(status) = tokio::time::timeout(GRACE, child.wait()).await {
-            return status.ok().and_then(|status| status.code());
+    /// Takes what comes, as far as the budget goes. What comes after it is read, so that nobody waits, and dropped.
+    async fn collect(&self, mut pieces: mpsc::Receiver<Bytes>) -> Vec<u8> {
+        let mut all = Vec::new();
+        while let Some(piece) = pieces.recv().await {
+            if self.is_exceeded() {
+                continue;
+            }
+            // Both outputs are read by one task, so that nothing comes between the two steps.
+            let left = self.left.load(Ordering::Relaxed);
+            let taken = left.min(piece.len());
+            all.extend_from_slice(&piece[..taken]);
+            if taken < piece.len() {
+                self.left.store(Self::EXCEEDED, Ordering::Relaxed);
+                self.over.cancel();
+            } else {
+                self.left.store(left - taken, Ordering::Relaxed);
+            }
         }
-    }
-    // As above.
-    let _ = child.kill().await;
-    None
-}
-
-async fn elapsed(timeout: Option<Duration>) {
-    match timeout {
-        Some(timeout) => tokio::time::sleep(timeout).await,
-        None => std::future::pending().await,
+        all
     }
 }

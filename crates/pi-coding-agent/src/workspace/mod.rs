@@ -17,7 +17,9 @@ use std::sync::Arc;
 pub use files::{
     Entry, EntryKind, FileIdentity, FileKind, FileReader, Files, Metadata, OpenedFile, TemporaryFile, read_to_end,
 };
-pub use processes::{ProcessEnd, ProcessError, ProcessOutcome, Processes, ShellCommand, ShellExit, Survivor};
+pub use processes::{
+    ProcessEnd, ProcessError, ProcessOutcome, Processes, ProgramCommand, ShellCommand, ShellExit, Survivor,
+};
 pub use search::{
     CaseRule, FindQuery, FindResult, GrepFile, GrepLine, GrepLineKind, GrepQuery, GrepResult, GrepStop, NoSearch,
     Pattern, Search, SearchError, search_over_files,

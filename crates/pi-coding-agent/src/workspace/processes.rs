@@ -22,6 +22,36 @@ pub struct ShellCommand {
     pub timeout: Option<Duration>,
 }
 
+/// A program that is run without a shell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProgramCommand {
+    /// Its name, which is looked up on the workspace's `PATH`, or its path; a relative one starts from `cwd`.
+    pub program: String,
+    /// Its arguments, word by word.
+    pub arguments: Vec<String>,
+    /// The directory it starts in.
+    pub cwd: PathBuf,
+    /// When to end it.
+    pub timeout: Option<Duration>,
+    /// How long it has to end itself before it is killed.
+    pub grace: Duration,
+}
+
+impl ProgramCommand {
+    /// The same as a script: each word quoted for a POSIX shell, which gives its place to the program.
+    #[must_use]
+    pub fn to_shell(&self) -> ShellCommand {
+        let quote = |word: &String| format!("'{}'", word.replace('\'', r"'\''"));
+        let words: Vec<String> = std::iter::once(&self.program).chain(&self.arguments).map(quote).collect();
+        ShellCommand {
+            script: format!("exec {}", words.join(" ")),
+            cwd: self.cwd.clone(),
+            variables: Vec::new(),
+            timeout: self.timeout,
+        }
+    }
+}
+
 /// How a shell came to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -91,6 +121,12 @@ pub enum ProcessError {
     /// There is no shell.
     #[error("No shell to run commands with: {0}")]
     NoShell(String),
+    /// There is no such program.
+    #[error("`{program}` is in no directory of PATH (relative ones are not searched). Install it, or name its path.")]
+    NoProgram {
+        /// Its name.
+        program: String,
+    },
     /// The workspace runs no commands.
     #[error("This workspace runs no commands.")]
     Unsupported,
@@ -121,7 +157,44 @@ pub trait Processes: fmt::Debug + Send + Sync + 'static {
         cancel: CancellationToken,
     ) -> Result<ProcessEnd, ProcessError>;
 
+    /// Runs a program without a shell, with nothing on its standard input, and sends what it writes to `stdout` and
+    /// `stderr`. It ends as [`run`](Self::run) does.
+    ///
+    /// Both receivers must be drained meanwhile. Where it is not implemented the program's words go quoted to the
+    /// shell, and both outputs come as one, to `stdout`.
+    ///
+    /// # Errors
+    ///
+    /// Only when the program could not be started.
+    async fn exec(
+        &self,
+        command: ProgramCommand,
+        stdout: mpsc::Sender<Bytes>,
+        stderr: mpsc::Sender<Bytes>,
+        cancel: CancellationToken,
+    ) -> Result<ProcessEnd, ProcessError> {
+        drop(stderr);
+        self.run(command.to_shell(), stdout, cancel).await
+    }
+
     /// Ends every command that runs, at once and with all it started, and every one that is begun later: for a program
     /// that quits without waiting for them. Where commands end with the program anyway there is nothing to do.
     fn kill_all(&self) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_of_a_program_mean_nothing_to_a_shell() {
+        let command = ProgramCommand {
+            program: "git".into(),
+            arguments: vec!["log".into(), "it's $HOME; ls".into(), String::new()],
+            cwd: "/project".into(),
+            timeout: None,
+            grace: Duration::ZERO,
+        };
+        assert_eq!(command.to_shell().script, r"exec 'git' 'log' 'it'\''s $HOME; ls' ''");
+    }
 }

@@ -49,13 +49,40 @@ fn usual_places(environment: &Environment) -> Vec<PathBuf> {
         .collect()
 }
 
-/// A program on `PATH`. Relative and empty parts are skipped: they would name a file of the project.
+/// A program on `PATH`.
 fn on_path(program: &str, environment: &Environment) -> Option<PathBuf> {
-    let path = environment.get(OsStr::new(path_name(environment)))?;
-    std::env::split_paths(path)
-        .filter(|folder| folder.is_absolute())
-        .map(|folder| folder.join(program))
-        .find(|candidate| candidate.is_file())
+    folders_of_path(environment).into_iter().map(|folder| folder.join(program)).find(|candidate| candidate.is_file())
+}
+
+/// The folders of `PATH`. Relative and empty parts are skipped: they would name a file of the project.
+fn folders_of_path(environment: &Environment) -> Vec<PathBuf> {
+    let path = environment.get(OsStr::new(path_name(environment)));
+    path.map(|path| std::env::split_paths(path).filter(|folder| folder.is_absolute()).collect()).unwrap_or_default()
+}
+
+/// The file of a program that is run without a shell: by its path as it is, by its name on `PATH`.
+pub(super) fn find_program(program: &str, cwd: &Path, environment: &Environment) -> Result<PathBuf, ProcessError> {
+    let is_path = program.contains(std::path::is_separator);
+    if is_path {
+        return Ok(cwd.join(program));
+    }
+    let endings: &[&str] = if cfg!(windows) { &["", ".exe", ".cmd", ".bat"] } else { &[""] };
+    folders_of_path(environment)
+        .iter()
+        .flat_map(|folder| endings.iter().map(move |ending| folder.join(format!("{program}{ending}"))))
+        .find(|candidate| !program.is_empty() && is_program(candidate))
+        .ok_or_else(|| ProcessError::NoProgram { program: program.to_owned() })
+}
+
+#[cfg(unix)]
+fn is_program(file: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    file.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_program(file: &Path) -> bool {
+    file.is_file()
 }
 
 /// What the search path is called here; Windows does not care about case.
@@ -112,6 +139,26 @@ mod tests {
         let absolute = std::env::join_paths([folder.path()]).unwrap();
         let absolute = Environment::from([("PATH".into(), absolute)]);
         assert_eq!(on_path("bash", &absolute), Some(fake));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_program_is_found_on_absolute_parts_of_the_path_only() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let (program, text) = (folder.path().join("tool"), folder.path().join("text"));
+        std::fs::write(&program, "").unwrap();
+        std::fs::write(&text, "").unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let absolute = std::env::join_paths([folder.path()]).unwrap();
+        let absolute = Environment::from([("PATH".into(), absolute)]);
+        let find = |name: &str, environment: &Environment| find_program(name, folder.path(), environment).ok();
+        assert_eq!(find("tool", &absolute), Some(program.clone()));
+        assert_eq!(find("text", &absolute), None);
+        assert_eq!(find("tool", &environment(&[("PATH", ".::bin")])), None);
+        // Who names a path means that file.
+        assert_eq!(find("./tool", &Environment::new()), Some(folder.path().join("./tool")));
+        assert_eq!(find("", &absolute), None);
     }
 
     #[test]

@@ -14,7 +14,9 @@ use pi_coding_agent::{
         Command, Completion, ExecOptions, ExtensionApi, ExtensionUi, Flag, FlagValue, Mode, Shortcut, UiAnswer,
         UiQuestion, UiUpdate, event, named,
     },
+    sdk::SessionOptions,
     session::EntryBody,
+    workspace::memory::{ScriptedProcesses, memory_workspace},
 };
 use serde_json::json;
 
@@ -196,6 +198,63 @@ async fn a_program_is_run_without_a_shell_and_ended_in_time() {
     assert_eq!(log[..4], ["out err Some(3) false", "$HOME; ls", "killed true", "killed true"].map(str::to_owned));
     assert!(log[4].contains("no-such-program-here"), "{log:?}");
     assert_eq!(fixture.failures(), Vec::<String>::new());
+}
+
+/// Runs `program` from a command, and gives what came of it.
+async fn ran(
+    change: impl FnOnce(SessionOptions) -> SessionOptions,
+    program: &'static str,
+    arguments: &'static [&'static str],
+) -> String {
+    let log = Log::default();
+    let heard = log.clone();
+    let runner = named("runner", move |pi: &mut ExtensionApi| {
+        let heard = heard.clone();
+        pi.register_command(Command::new("run", async move |_arguments, ctx| {
+            let ran = ctx.exec(program, arguments.iter().copied(), ExecOptions::default()).await;
+            let ran = ran.map_or_else(|error| error.to_string(), |ran| format!("{} {:?}", ran.stdout.trim(), ran.code));
+            heard.lock().unwrap().push(ran);
+            Ok(())
+        }));
+    });
+    let fixture = Fixture::with([], |options| change(options).extension(runner)).await;
+    fixture.session.prompt("/run").await.unwrap();
+    let log = log.lock().unwrap();
+    log.join("\n")
+}
+
+#[tokio::test]
+async fn a_program_runs_where_the_sessions_commands_run() {
+    // A workspace that is elsewhere gets the words, each for itself.
+    let elsewhere = ScriptedProcesses::new(|command| (format!("there: {}", command.script).into(), 4));
+    let workspace = memory_workspace("/project", [("", ""); 0]).with_processes(Arc::new(elsewhere));
+    let said = ran(|options| options.workspace(workspace), "git", &["log", "a b"]).await;
+    assert_eq!(said, "there: exec 'git' 'log' 'a b' Some(4)");
+    // One that runs nothing says so.
+    let nothing = memory_workspace("/project", [("", ""); 0]);
+    let said = ran(|options| options.workspace(nothing), "git", &["log"]).await;
+    assert!(said.contains("`git` could not be started in /project: This workspace runs no commands"), "{said}");
+    // What the environment of the host says counts, and not that of this process.
+    let said = ran(|options| options, "sh", &["-c", "echo ${HOME:-nobody}, $AI_AGENT"]).await;
+    assert_eq!(said, "nobody, pi Some(0)");
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_program_of_an_extension_stays_in_the_sandbox() {
+    use pi_coding_agent::workspace::local::{Network, Sandbox};
+    if let Err(unavailable) = Sandbox::check() {
+        eprintln!("not tested, there is no sandbox here: {unavailable}");
+        return;
+    }
+    let outside = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+    let file: &'static str = Box::leak(outside.path().join("made").to_string_lossy().into_owned().into_boxed_str());
+    let arguments: &'static [&'static str] = Box::leak(Box::new([file]));
+    let said = ran(|options| options.sandbox(Network::Denied), "touch", arguments).await;
+    assert!(said.ends_with("Some(1)"), "{said}");
+    assert!(!std::path::Path::new(file).exists());
+    let said = ran(|options| options.sandbox(Network::Denied), "touch", &["inside"]).await;
+    assert_eq!(said, " Some(0)");
 }
 
 #[tokio::test]

@@ -70,7 +70,8 @@ async fn a_busy_background_process_does_not_keep_the_call_for_ever() {
     let project = Project::new();
     let command = "(while :; do echo x; sleep 0.02; done) & echo $! > pid; echo done";
     let text = project.text(Bash, json!({"command": command})).await;
-    assert!(text.starts_with("done\n"), "{text}");
+    // The first lines of both may come in either order.
+    assert!(text.contains("done\n"), "{text}");
     let pid = String::from_utf8(project.content("pid")).unwrap();
     std::process::Command::new("kill").arg(pid.trim()).status().unwrap();
 }

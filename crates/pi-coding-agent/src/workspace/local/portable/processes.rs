@@ -1,8 +1,10 @@
 //! Running commands on a system without Unix's sessions: on Windows in a job object, which ends whole.
 
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
@@ -15,9 +17,9 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use crate::workspace::local::shell::{command_environment, find_shell};
-use crate::workspace::local::{DRAIN_AFTER_EXIT, IDLE_AFTER_EXIT, ProcessOptions};
-use crate::workspace::{ProcessEnd, ProcessError, ProcessOutcome, Processes, ShellCommand, ShellExit};
+use crate::workspace::local::shell::{command_environment, find_program, find_shell};
+use crate::workspace::local::{DRAIN_AFTER_EXIT, Environment, IDLE_AFTER_EXIT, ProcessOptions};
+use crate::workspace::{ProcessEnd, ProcessError, ProcessOutcome, Processes, ProgramCommand, ShellCommand, ShellExit};
 
 /// Bytes read at once.
 const CHUNK: usize = 64 * 1024;
@@ -35,16 +37,17 @@ impl LocalProcesses {
         Self { options }
     }
 
-    fn spawn(&self, command: &ShellCommand) -> Result<Box<dyn ChildWrapper>, ProcessError> {
-        let shell = find_shell(self.options.shell.as_deref(), &self.options.environment)?;
-        let environment =
-            command_environment(&self.options.environment, self.options.bin_dir.as_deref(), &command.variables);
-        let mut wrap = CommandWrap::with_new(shell, |process| {
+    fn environment(&self, variables: &[(String, Option<String>)]) -> Environment {
+        command_environment(&self.options.environment, self.options.bin_dir.as_deref(), variables)
+    }
+
+    fn spawn(start: &Start) -> Result<Box<dyn ChildWrapper>, ProcessError> {
+        let mut wrap = CommandWrap::with_new(&start.program, |process| {
             process
-                .args(["-c", &command.script])
-                .current_dir(&command.cwd)
+                .args(&start.arguments)
+                .current_dir(&start.cwd)
                 .env_clear()
-                .envs(environment)
+                .envs(&start.environment)
                 .stdin(Stdio::null())
                 .stdout(Stdio::piped())
                 .stderr(Stdio::piped());
@@ -64,21 +67,66 @@ impl Processes for LocalProcesses {
         output: mpsc::Sender<Bytes>,
         cancel: CancellationToken,
     ) -> Result<ProcessEnd, ProcessError> {
-        if !tokio::fs::metadata(&command.cwd).await.is_ok_and(|metadata| metadata.is_dir()) {
-            return Err(ProcessError::MissingDirectory(command.cwd));
+        let shell = find_shell(self.options.shell.as_deref(), &self.options.environment)?;
+        let start = Start {
+            program: shell,
+            arguments: vec!["-c".to_owned(), command.script],
+            cwd: command.cwd,
+            environment: self.environment(&command.variables),
+        };
+        self.run_to_end(start, output.clone(), output, command.timeout, cancel).await
+    }
+
+    async fn exec(
+        &self,
+        command: ProgramCommand,
+        stdout: mpsc::Sender<Bytes>,
+        stderr: mpsc::Sender<Bytes>,
+        cancel: CancellationToken,
+    ) -> Result<ProcessEnd, ProcessError> {
+        let environment = self.environment(&[]);
+        let start = Start {
+            program: find_program(&command.program, &command.cwd, &environment)?,
+            arguments: command.arguments,
+            cwd: command.cwd,
+            environment,
+        };
+        self.run_to_end(start, stdout, stderr, command.timeout, cancel).await
+    }
+}
+
+/// What is started.
+struct Start {
+    program: PathBuf,
+    arguments: Vec<String>,
+    cwd: PathBuf,
+    environment: Environment,
+}
+
+impl LocalProcesses {
+    async fn run_to_end(
+        &self,
+        start: Start,
+        output: mpsc::Sender<Bytes>,
+        errors: mpsc::Sender<Bytes>,
+        timeout: Option<Duration>,
+        cancel: CancellationToken,
+    ) -> Result<ProcessEnd, ProcessError> {
+        if !tokio::fs::metadata(&start.cwd).await.is_ok_and(|metadata| metadata.is_dir()) {
+            return Err(ProcessError::MissingDirectory(start.cwd));
         }
         if let Some(sandbox) = &self.options.sandbox {
             sandbox.enter()?;
         }
-        let deadline = command.timeout.map(|timeout| Instant::now() + timeout);
-        let mut child = self.spawn(&command)?;
+        let deadline = timeout.map(|timeout| Instant::now() + timeout);
+        let mut child = Self::spawn(&start)?;
         let mut readers = JoinSet::new();
         let pieces = Arc::new(AtomicU64::new(0));
         if let Some(stdout) = child.stdout().take() {
-            readers.spawn(forward(stdout, output.clone(), Arc::clone(&pieces)));
+            readers.spawn(forward(stdout, output, Arc::clone(&pieces)));
         }
         if let Some(stderr) = child.stderr().take() {
-            readers.spawn(forward(stderr, output, Arc::clone(&pieces)));
+            readers.spawn(forward(stderr, errors, Arc::clone(&pieces)));
         }
         let outcome = tokio::select! {
             biased;

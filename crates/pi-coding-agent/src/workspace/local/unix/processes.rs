@@ -2,16 +2,19 @@
 //!
 //! A thread of its own starts the shell and waits for it without reaping it; the caller's task reads the
 //! pipe, watches the clock and the cancel token, and lets the thread reap the shell when all is over. Both
-//! standard output and standard error are the same pipe, so what arrives is in order.
+//! standard output and standard error of a shell are the same pipe, so what arrives is in order; a program that is run
+//! without a shell has one for each.
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc as blocking};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
+use futures::future::select_all;
 use process_wrap::std::{ChildWrapper, CommandWrap, ProcessSession};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
 use tokio::io::AsyncReadExt as _;
@@ -21,9 +24,11 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::session::{CommandProcesses, Departed, holders_of};
-use crate::workspace::local::shell::{command_environment, find_shell};
+use crate::workspace::local::shell::{command_environment, find_program, find_shell};
 use crate::workspace::local::{DRAIN_AFTER_EXIT, Environment, IDLE_AFTER_EXIT, ProcessOptions, Sandbox};
-use crate::workspace::{ProcessEnd, ProcessError, ProcessOutcome, Processes, ShellCommand, ShellExit, Survivor};
+use crate::workspace::{
+    ProcessEnd, ProcessError, ProcessOutcome, Processes, ProgramCommand, ShellCommand, ShellExit, Survivor,
+};
 
 /// From the polite signal to the other one.
 const GRACE: Duration = Duration::from_secs(1);
@@ -62,39 +67,37 @@ impl Processes for LocalProcesses {
         output: mpsc::Sender<Bytes>,
         cancel: CancellationToken,
     ) -> Result<ProcessEnd, ProcessError> {
-        if !tokio::fs::metadata(&command.cwd).await.is_ok_and(|metadata| metadata.is_dir()) {
-            return Err(ProcessError::MissingDirectory(command.cwd));
-        }
         let shell = find_shell(self.options.shell.as_deref(), &self.options.environment)?;
-        let environment =
-            command_environment(&self.options.environment, self.options.bin_dir.as_deref(), &command.variables);
-        let (reader, writer) = io::pipe().map_err(ProcessError::Start)?;
-        let deadline = command.timeout.map(|timeout| Instant::now() + timeout);
-        let sandbox = self.options.sandbox.clone();
-        let mut child = Child::start(shell, command, environment, sandbox, writer, self.running.clone()).await?;
-        let reader = OwnedFd::from(reader);
-        let mut running = Running {
-            reader: Some(pipe::Receiver::from_owned_fd(reader).map_err(ProcessError::Start)?),
-            buffer: BytesMut::new(),
-            output,
-            untaken: None,
-            exit: None,
-            departed: Departed::default(),
+        let start = Start {
+            program: shell,
+            arguments: vec!["-c".to_owned(), command.script],
+            cwd: command.cwd,
+            environment: self.environment(&command.variables),
         };
-        let outcome = running.until_end(&mut child, deadline, &cancel).await;
-        let reader = running.reader.take();
-        let survivors = match outcome {
-            ProcessOutcome::Exited(_) => {
-                if let Some(reader) = reader {
-                    // A background process lives on; without a reader its next line would end it.
-                    self.keep_reading(reader);
-                }
-                Vec::new()
-            }
-            ProcessOutcome::TimedOut | ProcessOutcome::Aborted => find_survivors(running.departed, reader).await,
+        let (stream, stdout) = Stream::new(output)?;
+        let stderr = stdout.try_clone().map_err(ProcessError::Start)?;
+        let until = Until { timeout: command.timeout, grace: GRACE, cancel };
+        self.run_to_end(start, Writers { stdout, stderr }, vec![stream], until).await
+    }
+
+    async fn exec(
+        &self,
+        command: ProgramCommand,
+        stdout: mpsc::Sender<Bytes>,
+        stderr: mpsc::Sender<Bytes>,
+        cancel: CancellationToken,
+    ) -> Result<ProcessEnd, ProcessError> {
+        let environment = self.environment(&[]);
+        let start = Start {
+            program: find_program(&command.program, &command.cwd, &environment)?,
+            arguments: command.arguments,
+            cwd: command.cwd,
+            environment,
         };
-        child.over();
-        Ok(ProcessEnd { outcome, survivors })
+        let (output, stdout) = Stream::new(stdout)?;
+        let (errors, stderr) = Stream::new(stderr)?;
+        let until = Until { timeout: command.timeout, grace: command.grace, cancel };
+        self.run_to_end(start, Writers { stdout, stderr }, vec![output, errors], until).await
     }
 
     fn kill_all(&self) {
@@ -138,7 +141,62 @@ impl RunningCommands {
     }
 }
 
+/// What is started.
+struct Start {
+    program: PathBuf,
+    arguments: Vec<String>,
+    cwd: PathBuf,
+    environment: Environment,
+}
+
+/// Where it writes.
+struct Writers {
+    stdout: io::PipeWriter,
+    stderr: io::PipeWriter,
+}
+
+/// When it is ended.
+struct Until {
+    timeout: Option<Duration>,
+    /// From the polite signal to the other one.
+    grace: Duration,
+    cancel: CancellationToken,
+}
+
 impl LocalProcesses {
+    fn environment(&self, variables: &[(String, Option<String>)]) -> Environment {
+        command_environment(&self.options.environment, self.options.bin_dir.as_deref(), variables)
+    }
+
+    async fn run_to_end(
+        &self,
+        start: Start,
+        writers: Writers,
+        streams: Vec<Stream>,
+        until: Until,
+    ) -> Result<ProcessEnd, ProcessError> {
+        if !tokio::fs::metadata(&start.cwd).await.is_ok_and(|metadata| metadata.is_dir()) {
+            return Err(ProcessError::MissingDirectory(start.cwd));
+        }
+        let deadline = until.timeout.map(|timeout| Instant::now() + timeout);
+        let mut child = Child::start(start, self.options.sandbox.clone(), writers, self.running.clone()).await?;
+        let mut running = Running { streams, exit: None, departed: Departed::default(), grace: until.grace };
+        let outcome = running.until_end(&mut child, deadline, &until.cancel).await;
+        let readers = running.streams.into_iter().filter_map(|stream| stream.reader);
+        let survivors = match outcome {
+            ProcessOutcome::Exited(_) => {
+                // A background process lives on; without a reader its next line would end it.
+                readers.for_each(|reader| self.keep_reading(reader));
+                Vec::new()
+            }
+            ProcessOutcome::TimedOut | ProcessOutcome::Aborted => {
+                find_survivors(running.departed, readers.collect()).await
+            }
+        };
+        child.over();
+        Ok(ProcessEnd { outcome, survivors })
+    }
+
     fn keep_reading(&self, mut reader: pipe::Receiver) {
         let end = self.background.clone();
         tokio::spawn(async move {
@@ -152,10 +210,10 @@ impl LocalProcesses {
 }
 
 /// Processes of the command that are out of reach: those seen to have left, and those that hold its output.
-async fn find_survivors(departed: Departed, reader: Option<pipe::Receiver>) -> Vec<Survivor> {
+async fn find_survivors(departed: Departed, readers: Vec<pipe::Receiver>) -> Vec<Survivor> {
     let find = move || {
         let mut survivors = departed.still_running();
-        survivors.extend(reader.iter().flat_map(holders_of));
+        survivors.extend(readers.iter().flat_map(holders_of));
         survivors.sort_by_key(|survivor| survivor.pid);
         survivors.dedup_by_key(|survivor| survivor.pid);
         survivors
@@ -178,11 +236,9 @@ struct Child {
 
 impl Child {
     async fn start(
-        shell: std::path::PathBuf,
-        command: ShellCommand,
-        environment: Environment,
+        start: Start,
         sandbox: Option<Sandbox>,
-        writer: io::PipeWriter,
+        writers: Writers,
         running: RunningCommands,
     ) -> Result<Self, ProcessError> {
         let (started, pid) = oneshot::channel();
@@ -196,7 +252,7 @@ impl Child {
                     let _ = started.send(Err(ProcessError::Sandbox(refused)));
                     return;
                 }
-                let mut child = match spawn(&shell, &command, &environment, writer) {
+                let mut child = match spawn(&start, writers) {
                     Ok(child) => child,
                     Err(error) => {
                         let _ = started.send(Err(ProcessError::Start(error)));
@@ -238,22 +294,16 @@ impl Drop for Child {
     }
 }
 
-fn spawn(
-    shell: &std::path::Path,
-    command: &ShellCommand,
-    environment: &Environment,
-    writer: io::PipeWriter,
-) -> io::Result<Box<dyn ChildWrapper>> {
-    let errors = writer.try_clone()?;
-    let mut wrap = CommandWrap::with_new(shell, |process| {
+fn spawn(start: &Start, writers: Writers) -> io::Result<Box<dyn ChildWrapper>> {
+    let mut wrap = CommandWrap::with_new(&start.program, |process| {
         process
-            .args(["-c", &command.script])
-            .current_dir(&command.cwd)
+            .args(&start.arguments)
+            .current_dir(&start.cwd)
             .env_clear()
-            .envs(environment)
+            .envs(&start.environment)
             .stdin(Stdio::null())
-            .stdout(writer)
-            .stderr(errors);
+            .stdout(writers.stdout)
+            .stderr(writers.stderr);
     });
     wrap.wrap(ProcessSession);
     // The outer layer waits for every process of the group; what is waited for here is the shell.
@@ -277,15 +327,56 @@ fn wait_without_reaping(pid: Pid) -> ShellExit {
 }
 
 struct Running {
+    streams: Vec<Stream>,
+    exit: Option<ShellExit>,
+    /// Those that left the command's session before it was ended.
+    departed: Departed,
+    grace: Duration,
+}
+
+/// What is read of a command.
+struct Stream {
     /// `None` after its end.
     reader: Option<pipe::Receiver>,
     buffer: BytesMut,
     output: mpsc::Sender<Bytes>,
     /// What was read and the receiver has no room for yet. Nothing more is read meanwhile.
     untaken: Option<Bytes>,
-    exit: Option<ShellExit>,
-    /// Those that left the command's session before it was ended.
-    departed: Departed,
+}
+
+impl Stream {
+    /// A pipe whose text goes to `output`, and its other end.
+    fn new(output: mpsc::Sender<Bytes>) -> Result<(Self, io::PipeWriter), ProcessError> {
+        let (reader, writer) = io::pipe().map_err(ProcessError::Start)?;
+        let reader = pipe::Receiver::from_owned_fd(OwnedFd::from(reader)).map_err(ProcessError::Start)?;
+        Ok((Self { reader: Some(reader), buffer: BytesMut::new(), output, untaken: None }, writer))
+    }
+
+    /// Hands on what was read, or reads more. It waits for ever when there is neither.
+    async fn progress(&mut self) -> Event {
+        if self.untaken.is_some() {
+            // A receiver that is gone wants no more; the pipe is emptied all the same.
+            if let (Ok(room), Some(piece)) = (self.output.reserve().await, self.untaken.take()) {
+                room.send(piece);
+            }
+            return Event::Output;
+        }
+        let Some(reader) = &mut self.reader else { return std::future::pending().await };
+        self.buffer.reserve(CHUNK);
+        match reader.read_buf(&mut self.buffer).await {
+            Ok(0) | Err(_) => {
+                self.reader = None;
+                Event::Closed
+            }
+            Ok(_) => {
+                let piece = self.buffer.split().freeze();
+                if let Err(mpsc::error::TrySendError::Full(piece)) = self.output.try_send(piece) {
+                    self.untaken = Some(piece);
+                }
+                Event::Output
+            }
+        }
+    }
 }
 
 /// What a wait ended with.
@@ -307,15 +398,15 @@ impl Running {
         let mut drained = None;
         loop {
             if let Some(exit) = self.exit
-                && self.reader.is_none()
-                && self.untaken.is_none()
+                && !self.is_open()
+                && !self.has_untaken()
             {
                 return ProcessOutcome::Exited(exit);
             }
             let wait_until = match &drained {
                 None => deadline,
                 // What has come is not given up because the receiver is slow.
-                Some(_) if self.untaken.is_some() => deadline,
+                Some(_) if self.has_untaken() => deadline,
                 Some(Drain { idle, end }) => Some((*idle).min(*end)),
             };
             match self.next(child, wait_until, cancel).await {
@@ -355,10 +446,10 @@ impl Running {
             departed
         };
         self.departed = on_blocking_thread(find_and_signal).await.unwrap_or_default();
-        let grace = Instant::now() + GRACE;
+        let grace = Instant::now() + self.grace;
         while Instant::now() < grace {
             let running = on_blocking_thread(move || processes.any_running()).await.flatten();
-            if self.exit.is_some() && !running.unwrap_or(self.reader.is_some()) {
+            if self.exit.is_some() && !running.unwrap_or(self.is_open()) {
                 break;
             }
             let look = (Instant::now() + LOOK).min(grace);
@@ -367,7 +458,7 @@ impl Running {
         on_blocking_thread(move || processes.signal(Signal::KILL)).await;
         let end = Instant::now() + AFTER_KILL;
         let mut idle = end;
-        while self.exit.is_none() || self.reader.is_some() || self.untaken.is_some() {
+        while self.exit.is_none() || self.is_open() || self.has_untaken() {
             match self.next(child, Some(idle.min(end)), &never).await {
                 Event::Deadline => break,
                 Event::Output | Event::Exited if self.exit.is_some() => idle = Instant::now() + IDLE_AFTER_EXIT,
@@ -379,15 +470,9 @@ impl Running {
     }
 
     async fn next(&mut self, child: &mut Child, until: Option<Instant>, cancel: &CancellationToken) -> Event {
-        self.buffer.reserve(CHUNK);
         let exited = self.exit.is_some();
-        let has_room = self.untaken.is_none();
-        let read = async {
-            match &mut self.reader {
-                Some(reader) => reader.read_buf(&mut self.buffer).await,
-                None => std::future::pending().await,
-            }
-        };
+        // Each may be dropped before it is ready: it has done nothing then.
+        let streams = select_all(self.streams.iter_mut().map(|stream| Box::pin(stream.progress())));
         let deadline = async {
             match until {
                 Some(until) => sleep_until(until).await,
@@ -404,27 +489,16 @@ impl Running {
                 self.exit = Some(exit.unwrap_or(ShellExit::Code(1)));
                 Event::Exited
             }
-            room = self.output.reserve(), if !has_room => {
-                // A receiver that is gone wants no more; the pipe is emptied all the same.
-                if let (Ok(room), Some(piece)) = (room, self.untaken.take()) {
-                    room.send(piece);
-                }
-                Event::Output
-            }
-            read = read, if has_room => match read {
-                Ok(0) | Err(_) => {
-                    self.reader = None;
-                    Event::Closed
-                }
-                Ok(_) => {
-                    let piece = self.buffer.split().freeze();
-                    if let Err(mpsc::error::TrySendError::Full(piece)) = self.output.try_send(piece) {
-                        self.untaken = Some(piece);
-                    }
-                    Event::Output
-                }
-            },
+            (event, ..) = streams => event,
         }
+    }
+
+    fn has_untaken(&self) -> bool {
+        self.streams.iter().any(|stream| stream.untaken.is_some())
+    }
+
+    fn is_open(&self) -> bool {
+        self.streams.iter().any(|stream| stream.reader.is_some())
     }
 }
 
