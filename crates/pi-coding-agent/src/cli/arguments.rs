@@ -27,6 +27,8 @@ pub struct Arguments {
     pub api_key: Option<Secret>,
     /// `--list-models`, with its search text.
     pub list_models: Option<String>,
+    /// `--export`: a session file, or the id of a session.
+    pub export: Option<String>,
     /// `--print`.
     pub print: bool,
     /// `--mode`.

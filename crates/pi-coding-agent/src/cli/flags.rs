@@ -117,6 +117,13 @@ pub static FLAGS: &[Flag] = &[
         help: "List the models that have a key, and exit",
     },
     Flag {
+        long: "export",
+        short: None,
+        action: Value("SESSION", |arguments, value| set(&mut arguments.export, value)),
+        group: Group::Output,
+        help: "Write a session as an HTML page, to the file that follows, and exit",
+    },
+    Flag {
         long: "print",
         short: Some("p"),
         action: OptionalValue("PROMPT", |arguments, value| {

@@ -9,7 +9,6 @@ mod model_choice;
 mod output;
 mod resources;
 mod run;
-mod screen;
 pub mod session_choice;
 mod sessions;
 mod signals;

@@ -10,7 +10,7 @@ use std::{
 
 use pi_ai::CancellationToken;
 
-use super::screen::for_screen;
+use crate::screen::for_screen;
 
 /// Standard output. When the reader goes away, writing stops quietly and [`closed`](Self::closed) is cancelled, so
 /// that the work behind it can stop too.

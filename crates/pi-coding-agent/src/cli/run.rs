@@ -70,6 +70,9 @@ fn start(words: impl IntoIterator<Item = String>) -> Result<u8, Failure> {
         output.write(&version(&arguments));
         return Ok(u8::from(output.failed()));
     }
+    if let Some(session) = &arguments.export {
+        return sessions::export_page(session, &arguments);
+    }
     // No extension can register a flag yet, so that every unknown one is a mistake.
     arguments.refuse_unknown(|_| false)?;
     let host = Host::of_process()?;

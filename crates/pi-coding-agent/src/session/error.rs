@@ -93,6 +93,9 @@ pub enum SessionError {
     /// Nothing has been said yet, so the session has no file that could be copied.
     #[error("the session has not been saved yet: it gets a file with its first message")]
     NotSaved,
+    /// Nothing has been said yet, so there is nothing to show.
+    #[error("the session is empty: there is nothing to export")]
+    NothingToExport,
     /// There is a file of this name already. It was left as it is.
     #[error("{} exists already; it was left as it is", path.display())]
     Exists {

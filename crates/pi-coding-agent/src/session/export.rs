@@ -1,4 +1,4 @@
-//! A branch as a file of its own: lines for programs, Markdown for people.
+//! A branch as a file of its own: lines for programs, Markdown and a page for people.
 
 use std::{
     io::{self, Write},
@@ -9,6 +9,7 @@ use pi_ai::{AssistantBlock, Content, InputBlock, Message, Timestamp};
 
 use crate::{
     messages::{CodingMessage, SessionMessage},
+    page::SessionPage,
     session::{
         entry::{Entry, EntryBody},
         environment::SessionEnvironment,
@@ -28,13 +29,18 @@ pub enum ExportFormat {
     Jsonl,
     /// Text for people.
     Markdown,
+    /// A page for people, with the other branches and the session's data in it; see
+    /// [`SessionPage`](crate::page::SessionPage).
+    Html,
 }
 
 impl ExportFormat {
-    /// The format that a file's name asks for; lines unless it ends in `.md` or `.markdown`.
+    /// The format that a file's name asks for: Markdown for `.md` and `.markdown`, a page for `.html` and `.htm`, else
+    /// lines.
     pub fn of_name(path: &Path) -> Self {
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("md" | "markdown") => Self::Markdown,
+            Some("html" | "htm") => Self::Html,
             _ => Self::Jsonl,
         }
     }
@@ -49,13 +55,14 @@ impl Session {
         match format {
             ExportFormat::Jsonl => self.export_lines(cwd, now, sink),
             ExportFormat::Markdown => self.export_markdown(sink),
+            ExportFormat::Html => SessionPage::default().write(self, sink),
         }
     }
 
     /// Exports into a file that appears whole or not at all.
     ///
     /// # Errors
-    /// When the session cannot be read, or there is such a file already.
+    /// When the session cannot be read, a page of an empty one is asked for, or there is such a file already.
     pub fn export_to(
         &self,
         path: &Path,
@@ -63,7 +70,26 @@ impl Session {
         cwd: &Path,
         environment: &SessionEnvironment,
     ) -> Result<(), SessionError> {
-        write_new_file(environment, path, |sink| self.export(format, cwd, environment.clock.now(), sink))
+        match format {
+            ExportFormat::Html => self.export_page_to(path, &SessionPage::default(), environment),
+            _ => write_new_file(environment, path, |sink| self.export(format, cwd, environment.clock.now(), sink)),
+        }
+    }
+
+    /// Writes a page into a file that appears whole or not at all.
+    ///
+    /// # Errors
+    /// When the session cannot be read or is empty, or there is such a file already.
+    pub fn export_page_to(
+        &self,
+        path: &Path,
+        page: &SessionPage<'_>,
+        environment: &SessionEnvironment,
+    ) -> Result<(), SessionError> {
+        if self.is_empty() {
+            return Err(SessionError::NothingToExport);
+        }
+        write_new_file(environment, path, |sink| page.write(self, sink))
     }
 
     fn export_lines(&self, cwd: &Path, now: Timestamp, sink: &mut dyn Write) -> io::Result<()> {

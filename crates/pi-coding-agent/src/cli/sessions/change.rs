@@ -73,10 +73,8 @@ impl Place {
         let format = match (request.value(&words::FORMAT), &file) {
             (Some("jsonl"), _) => ExportFormat::Jsonl,
             (Some("markdown" | "md"), _) => ExportFormat::Markdown,
-            (Some(other), _) => return Err(words::invalid(&words::FORMAT, "jsonl or markdown", other).into()),
-            (None, Some(file)) if is_web_page(file) => {
-                return Err("sessions are exported as JSONL or Markdown: name the file .jsonl or .md".into());
-            }
+            (Some("html"), _) => ExportFormat::Html,
+            (Some(other), _) => return Err(words::invalid(&words::FORMAT, "jsonl, markdown or html", other).into()),
             (None, Some(file)) => ExportFormat::of_name(file),
             (None, None) => ExportFormat::Jsonl,
         };
@@ -98,7 +96,7 @@ impl Place {
         })
         .await??;
         if let Some(file) = file {
-            self.show_text(&format!("Exported to {}\n", file.display()));
+            self.show_text(&format!("Exported to: {}\n", file.display()));
         }
         Ok(0)
     }
@@ -153,10 +151,6 @@ impl Place {
     fn path(&self, word: &str) -> PathBuf {
         self.host.cwd.join(expand_home(Path::new(word), self.host.home.as_deref()))
     }
-}
-
-fn is_web_page(file: &Path) -> bool {
-    file.extension().is_some_and(|extension| extension == "html" || extension == "htm")
 }
 
 /// Standard output as it is: what is exported is data.

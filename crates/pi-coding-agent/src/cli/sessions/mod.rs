@@ -12,12 +12,12 @@ use self::words::{Asked, Request, help};
 use super::{
     arguments::Arguments,
     output::{Output, say},
-    screen::for_screen,
     session_choice::{damage, locate, session_folder},
 };
 use crate::{
     host::Host,
     resources::{Diagnostic, ProjectTrust, SettingsManager},
+    screen::for_screen,
     session::{Access, SessionEnvironment, SessionFolder, SessionManager},
 };
 
@@ -50,6 +50,24 @@ pub(super) fn run(words: impl IntoIterator<Item = String>) -> Result<u8, Failure
     let place = Place { host, folder, environment: SessionEnvironment::default(), output };
     let code = runtime.block_on(place.run(&request))?;
     Ok(if place.output.failed() { 1 } else { code })
+}
+
+/// `pi --export SESSION [FILE]`: as `pi sessions export`, with a page as the usual form and a name of its own.
+pub(super) fn export_page(session: &str, arguments: &Arguments) -> Result<u8, Failure> {
+    let page = || {
+        let name = Path::new(session).file_stem().map_or_else(|| session.into(), |stem| stem.to_string_lossy());
+        format!("pi-session-{name}.html")
+    };
+    let file = arguments.messages.first().cloned().unwrap_or_else(page);
+    let mut words = vec!["export".to_owned()];
+    words.extend(
+        arguments
+            .session_dir
+            .iter()
+            .flat_map(|folder| ["--session-dir".to_owned(), folder.to_string_lossy().into_owned()]),
+    );
+    words.extend(["--".to_owned(), session.to_owned(), file]);
+    run(words)
 }
 
 /// Where the sessions are, and where the answer goes.

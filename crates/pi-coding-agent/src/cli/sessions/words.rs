@@ -41,7 +41,8 @@ pub(super) static FULL: Choice = switch("full", "All that was said, as Markdown"
 pub(super) static AT: Choice = valued("at", "ENTRY", "Only the branch that ends in this entry");
 pub(super) static BEFORE: Choice = valued("before", "ENTRY", "Only what was said before this message of the user");
 pub(super) static ID: Choice = valued("id", "ID", "The new session's id");
-pub(super) static FORMAT: Choice = valued("format", "FORMAT", "jsonl or markdown; without it the file's name decides");
+pub(super) static FORMAT: Choice =
+    valued("format", "FORMAT", "jsonl, markdown or html; without it the file's name decides");
 pub(super) static WRITE: Choice = switch("write", "Do it; the old file is kept beside the new one");
 pub(super) static PERMANENTLY: Choice = switch("permanently", "Do not use the trash");
 static SESSION_DIR: Choice = valued("session-dir", "DIR", "Where the sessions lie, for this run");
@@ -90,8 +91,7 @@ pub(super) static COMMANDS: &[Command] = &[
         words: 0..=2,
         options: &[&FORMAT, &AT],
         about: "Write a branch into a file, or to standard output",
-        more: "JSONL is a session of its own, which can be imported; Markdown is for people. A file that is there is left \
-               as it is.",
+        more: "JSONL is a session of its own, which can be imported; the others are for people. A file that is there stays.",
     },
     Command {
         name: "stats",

@@ -6,7 +6,6 @@ mod report;
 mod run;
 
 pub(crate) use accumulator::{FullOutput, OutputAccumulator, Snapshot};
-#[cfg(feature = "cli")]
 pub(crate) use clean::TextCleaner;
 pub(crate) use report::{
     CutShort, NO_OUTPUT, Report, add_paragraph, cut_short_line, exit_line, shown_output, survivors_line,

@@ -175,10 +175,31 @@ fn an_export_can_be_imported_again_and_overwrites_nothing() {
     assert!(notes.contains("## Assistant (claude-sonnet-4-5)\n\nIt is the parser."), "{notes}");
     let printed = succeeds(&place, &["sessions", "export", imported[1], "--format", "markdown"]).stdout;
     assert_eq!(printed, notes);
-    assert_eq!(place.run(&["sessions", "export", imported[1], "page.html"]).code, Some(1));
-    assert_eq!(place.run(&["sessions", "export", imported[1], "--format", "html"]).code, Some(1));
+    succeeds(&place, &["sessions", "export", imported[1], "page.html"]);
+    let page = fs::read_to_string(place.cwd().join("page.html")).unwrap();
+    assert!(page.starts_with("<!doctype html>") && page.contains("It is the parser."), "{page}");
+    assert_eq!(succeeds(&place, &["sessions", "export", imported[1], "--format", "html"]).stdout, page);
+    assert_eq!(place.run(&["sessions", "export", imported[1], "--format", "pdf"]).code, Some(1));
     place.write("other.jsonl", "{\"type\":\"something\"}\n");
     assert_eq!(place.run(&["sessions", "import", "other.jsonl"]).code, Some(1));
+}
+
+#[test]
+fn a_session_file_becomes_a_page_without_a_model() {
+    let place = Place::new();
+    session(&place, "one", "Why does <b>it</b> fail?");
+    succeeds(&place, &["sessions", "export", "one", "talk.jsonl"]);
+    let said = succeeds(&place, &["--export", "talk.jsonl"]).stdout;
+    let page = place.cwd().join("pi-session-talk.html");
+    assert_eq!(said.trim_end(), format!("Exported to: {}", page.display()));
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.contains("Why does &lt;b&gt;it&lt;/b&gt; fail?"), "{page}");
+    succeeds(&place, &["--export", "talk.jsonl", "other.html"]);
+    assert!(place.cwd().join("other.html").exists());
+    // What is there already stays as it is, and what is not there is named.
+    assert_eq!(place.run(&["--export", "talk.jsonl", "other.html"]).code, Some(1));
+    let failed = place.run(&["--export", "nothing.jsonl"]);
+    assert!(failed.code == Some(1) && failed.stderr.contains("nothing.jsonl"), "{failed:?}");
 }
 
 #[test]

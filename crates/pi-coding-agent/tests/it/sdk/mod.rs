@@ -5,6 +5,7 @@
 mod cycle;
 mod lifetime;
 mod options;
+mod page;
 mod recovery;
 mod runtime;
 mod structured;

@@ -1,4 +1,4 @@
-//! Text from sessions, models and files on its way to a terminal.
+//! Text from sessions, models and files on its way to people: a terminal, a page.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use crate::tools::exec::TextCleaner;
 
 /// Takes out what a terminal would obey (escape sequences and control characters but tab and line break), and shows
 /// characters that change the order of others by their numbers.
-pub(super) fn for_screen(text: &str) -> String {
+pub(crate) fn for_screen(text: &str) -> String {
     let mut cleaned = String::with_capacity(text.len());
     let mut cleaner = TextCleaner::default();
     cleaner.push(text.as_bytes(), &mut cleaned);
