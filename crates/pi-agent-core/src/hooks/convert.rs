@@ -54,6 +54,24 @@ use crate::message::{AgentMessage, CustomMessage, UnknownMessage};
 ///     }
 /// }
 /// ```
+///
+/// A role that no provider knows cannot reach one: what the model sees are [`Message`]s, which have four roles and no
+/// other, so that a message of the application is nothing that could be handed on:
+///
+/// ```compile_fail,E0271
+/// # use pi_agent_core::{ConvertToLlm, CustomMessage};
+/// # use pi_ai::Message;
+/// # use serde::{Deserialize, Serialize};
+/// # #[derive(Clone, Debug, Serialize, Deserialize)]
+/// # #[serde(tag = "role", rename_all = "camelCase")]
+/// # enum Role { Notification { text: String } }
+/// # impl CustomMessage for Role {}
+/// fn converter() -> impl ConvertToLlm<Role> {
+///     |message: &Role| match message {
+///         Role::Notification { .. } => Some(message.clone()),
+///     }
+/// }
+/// ```
 pub trait ConvertToLlm<C>: Send + Sync + 'static {
     /// What the model sees of a message of the application.
     fn convert(&self, custom: &C) -> Vec<Message>;

@@ -133,3 +133,27 @@ fn reload_keeps_the_last_good_values_of_a_file_that_broke() {
     assert_eq!(manager.settings().theme.as_deref(), Some("dark"));
     assert_eq!(manager.diagnostics().len(), 1);
 }
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_file_that_cannot_be_read_is_named_and_never_overwritten() {
+    // A folder in its place is as unreadable for root as for anybody else; bytes that are no text are, too.
+    let folders = folders(None, None);
+    let file = folders.locations.agent_dir.settings_file();
+    fs::create_dir_all(&file).unwrap();
+    let edit = || SettingsEdit::default().set(&["theme"], "light");
+    let refuses = async || {
+        let manager = SettingsManager::load(&folders.locations, ProjectTrust::Trusted);
+        let diagnostics = manager.diagnostics();
+        assert_eq!(diagnostics.iter().map(|problem| problem.file.as_ref()).collect::<Vec<_>>(), [Some(&file)]);
+        manager.update(SettingsScope::Global, edit()).await.unwrap_err().to_string()
+    };
+    let error = refuses().await;
+    assert!(error.contains("settings.json") && file.is_dir(), "{error}");
+    fs::remove_dir(&file).unwrap();
+    let bytes = b"{\"theme\": \"caf\xe9\"}";
+    fs::write(&file, bytes).unwrap();
+    let error = refuses().await;
+    assert!(error.contains("settings.json"), "{error}");
+    assert_eq!(fs::read(&file).unwrap(), bytes);
+}

@@ -86,7 +86,7 @@ async fn an_extension_sees_and_changes_what_goes_over_the_wire() {
 }
 
 #[tokio::test]
-async fn a_role_that_no_provider_knows_gives_the_providers_own_words() {
+async fn a_role_that_no_provider_knows_gets_through_as_a_raw_payload_only_and_gives_the_providers_own_words() {
     let server = Server::start(Script::new(Wire::OpenAiCompletions).reply("never"));
     let (session, _models, _folder) = session(&server, |pi| {
         // The converter cannot produce such a role: it does not compile. Writing the body by hand is the nearest way.

@@ -1,13 +1,18 @@
 //! What a session is made with.
 
+use std::sync::Arc;
+
 use pi_agent_core::{Tool, ToolContext};
 use pi_ai::{
     AssistantMessage, ThinkingLevel,
     faux::{FauxProvider, FauxReply},
     models::{Environment, Models},
+    transcript::TranscriptItem,
 };
 use pi_coding_agent::{
-    resources::SettingsManager,
+    agent_session::{AgentSessionError, LeaveBehind, Queued, SessionPrompt, SessionRun},
+    compaction::SummaryInstructions,
+    resources::{DiscoveredPaths, ResourceLoader, Resources, SettingsManager},
     sdk::{SessionOptions, create_agent_session},
     session::{ExportFormat, NewSession, SessionEnvironment, SessionManager, SyncPolicy},
     tool_selection::{ToolBase, ToolList, ToolSelection},
@@ -176,6 +181,133 @@ async fn many_sessions_with_different_surroundings_run_side_by_side() {
     }
 }
 
+/// A loader of the application's own.
+struct OwnLoader {
+    reloads: Arc<std::sync::atomic::AtomicUsize>,
+}
+
+#[async_trait::async_trait]
+impl ResourceLoader for OwnLoader {
+    fn resources(&self) -> Arc<Resources> {
+        Arc::default()
+    }
+
+    async fn reload(&self) {
+        self.reloads.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+    }
+
+    async fn extend(&self, _found: DiscoveredPaths) {}
+}
+
+#[tokio::test]
+async fn whoever_makes_a_loader_has_it_load() {
+    let place = Place::new();
+    std::fs::write(place.cwd().join("AGENTS.md"), "Never read.").unwrap();
+    let reloads = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let loader = OwnLoader { reloads: reloads.clone() };
+    let options = place.options(&FauxProvider::new([FauxReply::text("ok")])).resource_loader(loader);
+    let session = create_agent_session(options).await.unwrap();
+    session.prompt("hi").await.unwrap();
+    assert!(!session.system_prompt().contains("Never read."));
+    assert_eq!(reloads.load(std::sync::atomic::Ordering::SeqCst), 0);
+    session.reload_resources().await;
+    assert_eq!(reloads.load(std::sync::atomic::Ordering::SeqCst), 1);
+    session.dispose().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_reload_tells_the_model_only_the_sections_that_changed() {
+    let place = Place::new();
+    let instructions = place.cwd().join("AGENTS.md");
+    std::fs::write(&instructions, "Use tabs.").unwrap();
+    let session = place.session([FauxReply::text("one"), FauxReply::text("two"), FauxReply::text("three")]).await;
+    session.prompt("first").await.unwrap();
+    std::fs::write(&instructions, "Use blanks.").unwrap();
+    // Nothing is watched: it counts when somebody asks for it.
+    session.prompt("second").await.unwrap();
+    assert!(session.system_prompt().contains("Use tabs."));
+    session.reload_resources().await;
+    session.prompt("third").await.unwrap();
+    let patches: Vec<_> = session.messages().iter().filter_map(|message| message.as_system().cloned()).collect();
+    assert_eq!(patches.len(), 2);
+    let changed: Vec<&str> = patches[1].sections.keys().map(String::as_str).collect();
+    assert_eq!(changed, ["project_context"]);
+    assert!(patches[1].tools_added.is_empty() && patches[1].tools_removed.is_empty());
+    assert!(session.system_prompt().contains("Use blanks.") && !session.system_prompt().contains("Use tabs."));
+    session.dispose().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_prompt_has_pictures_and_a_second_one_says_how_it_comes_in() {
+    let place = Place::new();
+    let provider = FauxProvider::new([FauxReply::tool_call("wait", json!({})), FauxReply::text("seen")]);
+    let (tool, begun, _aborted) = super::waiting_tool();
+    let session = create_agent_session(place.options(&provider).tool(tool)).await.unwrap();
+    let picture = pi_ai::ImageContent { mime_type: "image/png".into(), data: "aGk=".into() };
+    let run = session.prompt(SessionPrompt { text: "What is this?".into(), images: vec![picture.clone()] });
+    begun.notified().await;
+    assert!(matches!(session.prompt("and this?").await, Err(AgentSessionError::Busy)));
+    assert_eq!(session.steer("and this?").await.unwrap(), Queued::Waits);
+    let sent = provider.requests()[0].context.messages().to_vec();
+    let asked = sent.iter().find_map(pi_ai::Message::as_user).unwrap();
+    let pi_ai::Content::Blocks(blocks) = &asked.content else { panic!("{asked:?}") };
+    assert_eq!(blocks[1], pi_ai::InputBlock::Image(picture));
+    session.abort();
+    run.await.unwrap();
+    session.dispose().await.unwrap();
+}
+
+/// What a session needs comes in through its options, so that several in one process never meet.
+#[test]
+fn nothing_in_the_library_is_global() {
+    /// Where the process's own surroundings are read, and values that are the same for everybody.
+    const KNOWN: [&str; 5] = [
+        "src/host.rs",
+        "src/bin/pi.rs",
+        "src/session/store/lock.rs",
+        "src/guide/mod.rs",
+        "src/guide/intent/table/mod.rs",
+    ];
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut folders = vec![root.join("src")];
+    let mut found = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.strip_prefix(root).unwrap().to_string_lossy().replace('\\', "/");
+            if path.is_dir() {
+                if !name.starts_with("src/testing") {
+                    folders.push(path);
+                }
+                continue;
+            }
+            if KNOWN.contains(&name.as_str()) || name.ends_with("tests.rs") || name.starts_with("src/cli/") {
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap();
+            let code = text.split("#[cfg(test)]").next().unwrap();
+            for word in [
+                "env::var",
+                "env::vars",
+                "env::current_dir",
+                "env::home_dir",
+                "env::temp_dir",
+                "env::set_",
+                "LazyLock",
+                "thread_local!",
+                "static mut",
+                ": OnceLock",
+                ": Mutex<",
+            ] {
+                let is_static = |line: &&str| line.trim_start().trim_start_matches("pub ").starts_with("static ");
+                let is_global = |line: &&str| line.contains(word) && (word.starts_with("env") || is_static(line));
+                found.extend(code.lines().filter(is_global).map(|line| format!("{name}: {}", line.trim())));
+            }
+        }
+    }
+    assert_eq!(found, [""; 0]);
+}
+
 /// Whoever embeds sessions runs them on any thread.
 #[test]
 fn the_futures_of_the_sdk_can_be_sent() {
@@ -185,6 +317,12 @@ fn the_futures_of_the_sdk_can_be_sent() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let session = runtime.block_on(place.session([]));
     is_send(&session.prompt_as::<Vec<String>>("x"));
+    is_send::<Option<SessionRun>>(&None);
+    is_send(&session.steer("x"));
+    is_send(&session.reload());
+    is_send(&session.export_to("x", ExportFormat::Html));
+    is_send(&session.navigate_to(&"x".into(), LeaveBehind::Silently));
+    is_send(&session.compact(SummaryInstructions::Usual));
     is_send(&session.stats());
     is_send(&session.clone().dispose());
 }
