@@ -46,7 +46,7 @@ impl SessionFolder {
     /// use std::path::Path;
     /// use pi_coding_agent::session::SessionFolder;
     /// let folder = SessionFolder::usual(Path::new("/home/me/.pi/agent"), Path::new("/projects/app"));
-    /// assert_eq!(folder.path(), Path::new("/home/me/.pi/agent/sessions/--work-app--"));
+    /// assert_eq!(folder.path(), Path::new("/home/me/.pi/agent/sessions/--projects-app--"));
     /// ```
     pub fn usual(agent_dir: &Path, cwd: &Path) -> Self {
         let cwd = normalized(cwd);
