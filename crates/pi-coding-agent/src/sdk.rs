@@ -14,6 +14,7 @@
 //! # Ok(()) }
 //! ```
 
+mod fork;
 mod runtime;
 
 use std::{
@@ -30,9 +31,8 @@ use pi_ai::{
     time::SystemClock,
 };
 
-pub use runtime::{
-    AgentSessionRuntime, ForkPosition, Forked, RuntimeError, RuntimeSubscription, SessionStart, StartReason,
-};
+pub use fork::{ForkPosition, ForkedRecord};
+pub use runtime::{AgentSessionRuntime, Forked, RuntimeError, RuntimeSubscription, SessionStart, StartReason};
 
 use crate::{
     agent_session::{

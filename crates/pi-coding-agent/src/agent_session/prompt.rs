@@ -193,6 +193,11 @@ impl AgentSession {
         self.queue(prompt, Delivery::FollowUp).await
     }
 
+    /// Whether something waits to be said.
+    pub fn has_queued(&self) -> bool {
+        self.inner.state().queued.len() > 0 || self.inner.agent.has_queued_messages()
+    }
+
     /// Takes back what waits, and gives the texts: steering, then follow-up.
     pub async fn clear_queue(&self) -> (Vec<String>, Vec<String>) {
         self.inner.agent.clear_all_queues();

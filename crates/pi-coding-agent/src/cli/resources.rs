@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::arguments::{Arguments, TrustChoice};
 use crate::resources::{
     DefaultResourceLoader, Diagnostic, Discovery, Locations, ProjectTrust, ResourceLoader, ResourceLoaderOptions,
-    SettingsManager, TrustCheck, TrustStore,
+    SettingsManager, StartupOutput, TrustCheck, TrustStore,
 };
 
 /// Whether the project's own settings and resources are used. Nobody is asked here: without a flag, a stored decision or
@@ -71,9 +71,12 @@ pub(super) async fn load(
         return Err(error.clone());
     }
     notices.extend(resources.diagnostics.iter().map(|problem| format!("Warning: {problem}")));
-    if arguments.verbose {
-        let listed = |what: &str, path: &std::path::Path| format!("{what}: {}", path.display());
+    let listed = |what: &str, path: &std::path::Path| format!("{what}: {}", path.display());
+    // They reach the model whether or not the project is trusted, so nobody should have to ask which ones do.
+    if arguments.verbose || settings.settings().interface.startup == StartupOutput::Full {
         notices.extend(resources.context_files.iter().map(|file| listed("Instructions", &file.path)));
+    }
+    if arguments.verbose {
         notices.extend(resources.skills.iter().map(|skill| listed("Skill", &skill.file_path)));
         notices
             .extend(resources.prompt_templates.iter().map(|template| listed("Prompt template", &template.file_path)));

@@ -107,6 +107,11 @@ impl ExtensionContext {
         self.session().map_or(true, |session| session.activity() == Activity::Idle)
     }
 
+    /// Whether something waits to be said while a prompt is answered.
+    pub fn has_pending_messages(&self) -> bool {
+        self.session().is_ok_and(|session| session.has_queued())
+    }
+
     /// Aborts what the session is doing.
     pub fn abort(&self) {
         if let Ok(session) = self.session() {

@@ -12,22 +12,19 @@ use std::{
 use futures::{FutureExt, future::BoxFuture};
 use pi_agent_core::{AsyncHook, ListenerContext};
 use pi_ai::CancellationToken;
-use serde::{Deserialize, Serialize};
 
 use self::host::RuntimeHost;
-use super::CreateSessionError;
+use super::{
+    CreateSessionError,
+    fork::{ForkPosition, ForkedRecord, empty_beside, folder_of},
+};
 use crate::{
     agent_session::{AgentSession, AgentSessionError, SessionEvent, Subscription},
     extensions::{
         ExtensionHost,
-        event::{
-            ForkDecision, SessionBeforeForkEvent, SessionBeforeSwitchEvent, SessionShutdownEvent, ShutdownReason,
-            SwitchDecision, SwitchReason,
-        },
+        event::{SessionBeforeSwitchEvent, SessionShutdownEvent, ShutdownReason, SwitchDecision, SwitchReason},
     },
-    session::{
-        Access, EntryId, NewSession, Persistence, SessionEnvironment, SessionError, SessionFolder, SessionManager,
-    },
+    session::{Access, EntryId, SessionEnvironment, SessionError, SessionFolder, SessionManager},
 };
 
 /// How a session came to be.
@@ -51,17 +48,6 @@ pub enum StartReason {
     Resume,
     /// The user wanted to go on from an earlier place, in a session of its own.
     Fork,
-}
-
-/// What a fork keeps.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum ForkPosition {
-    /// What was said before a message of the user, whose text is given back for the editor.
-    #[default]
-    Before,
-    /// Everything up to the entry.
-    At,
 }
 
 /// A fork.
@@ -350,23 +336,9 @@ impl AgentSessionRuntime {
     pub async fn fork(&self, entry: &EntryId, position: ForkPosition) -> Result<Forked, RuntimeError> {
         let replacing = self.shared.replacing.lock().await;
         let session = self.session()?;
-        let event = SessionBeforeForkEvent::new(entry.clone(), position);
-        let asked = session.extensions().session_before_fork(event).await;
-        let manager = session.session_manager().clone();
-        let (next, text) = match position {
-            _ if asked == ForkDecision::Cancel => return Err(RuntimeError::Cancelled),
-            _ if asked == ForkDecision::WithoutConversation => (empty_beside(&manager, manager.path())?, None),
-            ForkPosition::Before => {
-                let fork = manager.fork_before(entry).await?;
-                (fork.session, Some(fork.text))
-            }
-            ForkPosition::At if matches!(manager.persistence(), Persistence::Buffered { .. }) => {
-                return Err(SessionError::NotSaved.into());
-            }
-            ForkPosition::At => (manager.branched(entry).await?, None),
-        };
-        drop((session, manager));
-        let session = self.replace_locked(next, StartReason::Fork, &replacing).await?;
+        let ForkedRecord { record, text } = session.fork(entry, position).await?;
+        drop(session);
+        let session = self.replace_locked(record, StartReason::Fork, &replacing).await?;
         Ok(Forked { session, text })
     }
 
@@ -473,16 +445,6 @@ impl fmt::Debug for AgentSessionRuntime {
     }
 }
 
-/// An empty session where another one is kept.
-fn empty_beside(manager: &SessionManager, parent_session: Option<PathBuf>) -> Result<SessionManager, RuntimeError> {
-    let (cwd, environment) = (manager.cwd().to_owned(), manager.environment().clone());
-    let new = NewSession { cwd, parent_session, id: None };
-    Ok(match manager.persistence() {
-        Persistence::Memory => SessionManager::in_memory_with(new, environment),
-        persistence => SessionManager::create(&folder_of(&persistence)?, new, environment)?,
-    })
-}
-
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -506,11 +468,6 @@ impl From<StartReason> for ShutdownReason {
             StartReason::Fork => Self::Fork,
         }
     }
-}
-
-/// The folder of the session's file.
-fn folder_of(persistence: &Persistence) -> Result<PathBuf, RuntimeError> {
-    persistence.path().and_then(Path::parent).map(Path::to_owned).ok_or(RuntimeError::NoFolder)
 }
 
 /// Opens a session in its folder, unless that is gone, or in another one.

@@ -32,6 +32,9 @@ fn a_project_is_used_only_after_it_is_trusted_and_nobody_is_asked() {
     let untrusted = place.run(&["-p", "--no-session", "hello"]);
     assert_eq!(untrusted.code, Some(0), "{untrusted:?}");
     assert!(untrusted.stderr.contains("not trusted"), "{untrusted:?}");
+    // Instructions reach the model all the same, and nobody has to ask which.
+    let instructions = format!("Instructions: {}", place.cwd().join("AGENTS.md").display());
+    assert!(untrusted.stderr.contains(&instructions), "{untrusted:?}");
 
     let ran = place.run(&["-p", "hello"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -49,6 +52,43 @@ fn a_project_is_used_only_after_it_is_trusted_and_nobody_is_asked() {
     assert_eq!(patch["preamble"], "The project's words.");
     assert!(patch["skills"].as_str().is_some_and(|text| text.contains("tells tides")), "{patch}");
     assert!(patch.get("project_context").is_none() && patch.get("cwd").is_none(), "{patch}");
+}
+
+#[test]
+fn instructions_are_listed_cut_and_looked_through_and_links_lead_out_only_of_a_trusted_project() {
+    let place = Place::new();
+    place.write(".pi/settings.json", "{}");
+    let file = place.cwd().join("AGENTS.md");
+    place.write("AGENTS.md", format!("Use tabs.\nhidden: \u{e0041}\n{}", "rule\n".repeat(1_000_000)));
+    let ran = place.run(&["-p", "hello"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let path = file.display();
+    for said in [
+        format!("Instructions: {path}"),
+        format!("{path}: is longer than 128 KiB"),
+        format!("{path}:2: has 1 invisible character (the first is U+E0041)"),
+    ] {
+        assert!(ran.stderr.contains(&said), "{said} in {ran:?}");
+    }
+    assert!(sections(&place)["project_context"].as_str().unwrap().len() < 140 * 1024);
+    place.write("AGENTS.md", b"caf\xe9\n");
+    let ran = place.run(&["-p", "--no-session", "hello"]);
+    assert!(ran.stderr.contains(&format!("{path}:1: is not all UTF-8")), "{ran:?}");
+    // The setting silences the list, never what is wrong.
+    place.agent_file("settings.json", r#"{"quietStartup": true}"#);
+    let ran = place.run(&["-p", "--no-session", "hello"]);
+    assert!(ran.stderr.contains("is not all UTF-8") && !ran.stderr.contains("Instructions:"), "{ran:?}");
+
+    #[cfg(unix)]
+    {
+        place.agent_file("outside.md", "Secret words.");
+        fs::remove_file(&file).unwrap();
+        std::os::unix::fs::symlink(place.agent_dir().join("outside.md"), &file).unwrap();
+        let ran = place.run(&["-p", "--no-session", "--verbose", "hello"]);
+        assert!(ran.stderr.contains("outside of the project") && !ran.stderr.contains("Instructions:"), "{ran:?}");
+        let ran = place.run(&["-p", "--no-session", "--verbose", "--approve", "hello"]);
+        assert!(ran.stderr.contains(&format!("Instructions: {path}")), "{ran:?}");
+    }
 }
 
 #[test]

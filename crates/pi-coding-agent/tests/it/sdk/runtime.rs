@@ -225,6 +225,22 @@ async fn a_fork_goes_on_in_a_file_of_its_own() {
 }
 
 #[tokio::test]
+async fn a_session_makes_the_record_of_a_fork_and_stays_as_it_is() {
+    let hosted = Hosted::new().await;
+    hosted.prompt("one").await;
+    hosted.prompt("two").await;
+    let session = hosted.runtime.session().unwrap();
+    let leaf = session.session_manager().leaf_id().unwrap();
+    let fork = session.fork(&leaf, ForkPosition::At).await.unwrap();
+    assert_eq!(fork.record.context().messages.len(), session.messages().len());
+    assert_ne!(fork.record.path(), session.session_manager().path());
+    hosted.watcher.refuses.store(true, Ordering::Relaxed);
+    assert!(matches!(session.fork(&leaf, ForkPosition::At).await, Err(RuntimeError::Cancelled)));
+    assert_eq!(hosted.prompt("three").await, "3");
+    hosted.runtime.dispose().await.unwrap();
+}
+
+#[tokio::test]
 async fn what_is_not_saved_or_only_in_memory_is_told_apart() {
     let hosted = Hosted::new().await;
     let leaf = hosted.runtime.session().unwrap().session_manager().leaf_id().unwrap();
