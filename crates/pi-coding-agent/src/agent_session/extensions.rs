@@ -219,16 +219,21 @@ impl WeakAgentSession {
 }
 
 impl Inner {
-    /// Tells the extensions that the session ends. One that does not return in time is left behind.
+    /// Tells the extensions that the session ends, and has them end what they keep running. One that does not return
+    /// in time is left behind.
     pub(super) async fn tell_shutdown(&self, event: SessionShutdownEvent) {
         const PATIENCE: Duration = Duration::from_secs(5);
         let overdue = CancellationToken::new();
         let mut telling = std::pin::pin!(self.extensions.notify(event::SessionShutdown, &overdue, || event));
-        tokio::select! {
-            () = &mut telling => return,
-            () = tokio::time::sleep(PATIENCE) => overdue.cancel(),
+        let in_time = tokio::select! {
+            () = &mut telling => true,
+            () = tokio::time::sleep(PATIENCE) => false,
+        };
+        if !in_time {
+            overdue.cancel();
+            telling.await;
         }
-        telling.await;
+        self.extensions.close().await;
     }
 
     pub(super) async fn tell_entry(&self, id: &EntryId) -> Result<(), AgentSessionError> {

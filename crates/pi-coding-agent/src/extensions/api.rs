@@ -12,9 +12,10 @@ use serde_json::{Value, json};
 use super::{
     Command, Event, ExtensionContext, ExtensionError, Flag, HandlerId, IntoOutcome, RenderOptions, RenderedEntry,
     Shortcut,
+    context::WeakContext,
     handlers::{Handler, HandlerFn},
     outcome::Outcome,
-    renderer::{self, EntryRenderer, MessageRenderer},
+    renderer::{self, EntryRenderer, Later, MessageRenderer},
 };
 use crate::{agent_session::SessionTool, messages::CustomContent, resources::Theme, styled_text::StyledText};
 
@@ -25,6 +26,8 @@ use crate::{agent_session::SessionTool, messages::CustomContent, resources::Them
 #[derive(Default)]
 pub struct ExtensionApi {
     pub(super) brings: Registrations,
+    /// The extension that registers, as its handlers will reach it.
+    context: WeakContext,
 }
 
 /// What an extension brings.
@@ -39,7 +42,11 @@ pub(super) struct Registrations {
     pub(super) entry_renderers: IndexMap<String, EntryRenderer>,
     pub(super) message_renderers: IndexMap<String, MessageRenderer>,
     pub(super) bus: Vec<BusHandler>,
+    pub(super) closers: Vec<Closer>,
 }
+
+/// Ends something that an extension keeps running.
+pub(super) type Closer = Arc<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>;
 
 /// A change of the providers.
 #[derive(Clone)]
@@ -59,6 +66,20 @@ pub(super) struct BusHandler {
 }
 
 impl ExtensionApi {
+    pub(super) fn of(context: WeakContext) -> Self {
+        Self { context, ..Self::default() }
+    }
+
+    /// What the extension's handlers will reach, for what runs beside them.
+    pub(super) fn weak_context(&self) -> WeakContext {
+        self.context.clone()
+    }
+
+    /// Ends something that the extension keeps running, after every handler of `session_shutdown` was told.
+    pub(super) fn on_close(&mut self, close: impl Fn() -> BoxFuture<'static, ()> + Send + Sync + 'static) {
+        self.brings.closers.push(Arc::new(close));
+    }
+
     /// Handles an event. The handler may answer nothing (where the event has an answer that decides nothing), the
     /// event's outcome, what converts into it, or a [`Result`] of these.
     ///
@@ -196,13 +217,34 @@ impl ExtensionApi {
         self
     }
 
+    /// Says how entries of a type look, where that takes time: something outside draws them. What is shown without
+    /// waiting is the last drawing, or the data as it is while there is none.
+    pub fn register_async_entry_renderer(
+        &mut self,
+        custom_type: impl Into<String>,
+        render: impl AsyncHook<RenderedEntry<Value>, RenderOptions, Result<StyledText, ExtensionError>>,
+    ) -> &mut Self {
+        self.brings.entry_renderers.insert(custom_type.into(), EntryRenderer::Later(Later::new(render)));
+        self
+    }
+
+    /// Says how messages of a type look, where that takes time.
+    pub fn register_async_message_renderer(
+        &mut self,
+        custom_type: impl Into<String>,
+        render: impl AsyncHook<CustomContent, RenderOptions, Result<StyledText, ExtensionError>>,
+    ) -> &mut Self {
+        self.brings.message_renderers.insert(custom_type.into(), MessageRenderer::Later(Later::new(render)));
+        self
+    }
+
     /// Says how messages of a type look that were sent with [`send_message`](ExtensionContext::send_message).
     pub fn register_message_renderer(
         &mut self,
         custom_type: impl Into<String>,
         render: impl Fn(&CustomContent, RenderOptions, &Theme) -> StyledText + Send + Sync + 'static,
     ) -> &mut Self {
-        self.brings.message_renderers.insert(custom_type.into(), Arc::new(render));
+        self.brings.message_renderers.insert(custom_type.into(), MessageRenderer::Now(Arc::new(render)));
         self
     }
 

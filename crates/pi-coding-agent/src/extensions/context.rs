@@ -1,6 +1,11 @@
 //! What handlers and commands can reach.
 
-use std::{fmt, ops::Deref, path::PathBuf, sync::Arc};
+use std::{
+    fmt,
+    ops::Deref,
+    path::PathBuf,
+    sync::{Arc, Weak},
+};
 
 use futures::future::BoxFuture;
 use pi_ai::{CancellationToken, Model, ThinkingLevel, Timestamp};
@@ -9,7 +14,11 @@ use serde_json::Value;
 
 use super::{
     CommandInfo, ExecOptions, ExecResult, ExtensionApi, ExtensionError, ExtensionHost, ExtensionRunner, FlagValue,
-    HandlerId, Ui, event::ForkPosition, exec, host::cannot, runner::Loaded,
+    HandlerId, Ui,
+    event::ForkPosition,
+    exec,
+    host::cannot,
+    runner::{Loaded, WeakRunner},
 };
 use crate::{
     agent_session::{
@@ -30,6 +39,35 @@ pub struct ExtensionContext {
     runner: ExtensionRunner,
     extension: Arc<Loaded>,
     signal: CancellationToken,
+}
+
+/// A context of an extension that keeps neither the extension nor its session alive.
+#[derive(Clone, Debug, Default)]
+pub(super) struct WeakContext {
+    runner: WeakRunner,
+    extension: Weak<Loaded>,
+}
+
+impl WeakContext {
+    pub(super) fn new(runner: WeakRunner, extension: &Arc<Loaded>) -> Self {
+        Self { runner, extension: Arc::downgrade(extension) }
+    }
+
+    /// The context, for work that ends with `signal`. `None`: the session is gone, or its extensions were loaded again.
+    pub(super) fn upgrade(&self, signal: CancellationToken) -> Option<ExtensionContext> {
+        let extension = self.extension.upgrade().filter(|extension| extension.is_current())?;
+        Some(ExtensionContext::new(self.runner.upgrade()?, extension, signal))
+    }
+
+    /// Cancelled when the session is over. One that is not there yet is not.
+    pub(super) fn lifetime(&self) -> CancellationToken {
+        self.runner.upgrade().map(|runner| runner.lifetime()).unwrap_or_default()
+    }
+
+    /// The session's extensions, as long as there are any.
+    pub(super) fn runner(&self) -> Option<ExtensionRunner> {
+        self.runner.upgrade()
+    }
 }
 
 impl ExtensionContext {

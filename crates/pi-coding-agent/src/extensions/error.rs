@@ -72,6 +72,8 @@ pub enum FailurePlace {
     Bus(String),
     /// A command went on in the session that it had put in the place of its own.
     Replacement,
+    /// The program that it stands for ran, or was to run.
+    Program,
 }
 
 impl fmt::Display for FailurePlace {
@@ -84,6 +86,7 @@ impl fmt::Display for FailurePlace {
             Self::Renderer(custom_type) => write!(f, "renderer of {custom_type}"),
             Self::Bus(channel) => write!(f, "bus {channel}"),
             Self::Replacement => f.write_str("in the session that took the place"),
+            Self::Program => f.write_str("program"),
         }
     }
 }

@@ -47,6 +47,7 @@ mod host;
 mod outcome;
 mod renderer;
 mod runner;
+pub mod stdio;
 mod ui;
 
 pub use api::ExtensionApi;

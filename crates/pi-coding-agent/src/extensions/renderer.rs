@@ -1,16 +1,73 @@
 //! How entries and messages of extensions look.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use futures::future::BoxFuture;
+use indexmap::IndexMap;
+use pi_agent_core::AsyncHook;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::ExtensionError;
 use crate::{messages::CustomContent, resources::Theme, session::EntryId, styled_text::StyledText};
 
-pub(super) type EntryRenderer =
+type DrawEntry =
     Arc<dyn Fn(&RenderedEntry<Value>, RenderOptions, &Theme) -> Result<StyledText, ExtensionError> + Send + Sync>;
-pub(super) type MessageRenderer = Arc<dyn Fn(&CustomContent, RenderOptions, &Theme) -> StyledText + Send + Sync>;
+type DrawMessage = Arc<dyn Fn(&CustomContent, RenderOptions, &Theme) -> StyledText + Send + Sync>;
+
+/// Draws entries.
+#[derive(Clone)]
+pub(super) enum EntryRenderer {
+    Now(DrawEntry),
+    Later(Arc<Later<RenderedEntry<Value>>>),
+}
+
+/// Draws messages.
+#[derive(Clone)]
+pub(super) enum MessageRenderer {
+    Now(DrawMessage),
+    Later(Arc<Later<CustomContent>>),
+}
+
+type Drawing = BoxFuture<'static, Result<StyledText, ExtensionError>>;
+
+/// A renderer that has to be waited for, and its last drawings.
+pub(super) struct Later<T> {
+    draw: Box<dyn Fn(T, RenderOptions) -> Drawing + Send + Sync>,
+    drawn: Mutex<IndexMap<(String, Detail), StyledText>>,
+}
+
+impl<T: Send + 'static> Later<T> {
+    /// Drawings that are kept.
+    const KEPT: usize = 256;
+
+    pub(super) fn new(render: impl AsyncHook<T, RenderOptions, Result<StyledText, ExtensionError>>) -> Arc<Self> {
+        let draw = Box::new(move |item, options| -> Drawing { Box::pin(render.run(item, options)) });
+        Arc::new(Self { draw, drawn: Mutex::default() })
+    }
+
+    /// The drawing of something, if it was drawn before.
+    pub(super) fn last(&self, key: &str, options: RenderOptions) -> Option<StyledText> {
+        let drawn = self.drawn.lock().unwrap_or_else(PoisonError::into_inner);
+        drawn.get(&(key.to_owned(), options.detail)).cloned()
+    }
+
+    /// Draws something, and remembers it.
+    pub(super) async fn draw(
+        &self,
+        key: String,
+        item: T,
+        options: RenderOptions,
+    ) -> Result<StyledText, ExtensionError> {
+        let text = (self.draw)(item, options).await?;
+        let mut drawn = self.drawn.lock().unwrap_or_else(PoisonError::into_inner);
+        if drawn.len() >= Self::KEPT {
+            drawn.shift_remove_index(0);
+        }
+        drawn.insert((key, options.detail), text.clone());
+        Ok(text)
+    }
+}
 
 /// An entry that is drawn.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,7 +90,7 @@ pub struct RenderOptions {
 }
 
 /// How much is shown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Detail {
     /// The gist.
     #[default]
@@ -58,10 +115,10 @@ impl RenderOptions {
 pub(super) fn typed<T: DeserializeOwned>(
     render: impl Fn(&RenderedEntry<T>, RenderOptions, &Theme) -> StyledText + Send + Sync + 'static,
 ) -> EntryRenderer {
-    Arc::new(move |entry, options, theme| {
+    EntryRenderer::Now(Arc::new(move |entry, options, theme| {
         let data = T::deserialize(&entry.data)
             .map_err(|error| ExtensionError::new(format!("entry {} cannot be read: {error}", entry.id)))?;
         let entry = RenderedEntry { id: entry.id.clone(), custom_type: entry.custom_type.clone(), data };
         Ok(render(&entry, options, theme))
-    })
+    }))
 }

@@ -4,12 +4,13 @@ use std::{
     collections::HashSet,
     fmt,
     sync::{
-        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak,
         atomic::{AtomicBool, Ordering},
     },
 };
 
-use pi_ai::{CancellationToken, models::Models};
+use futures::future::join_all;
+use pi_ai::{CancellationToken, Model, models::Models};
 use serde_json::Value;
 use tokio::task::JoinSet;
 
@@ -19,13 +20,15 @@ use super::{
     RenderOptions, RenderedEntry, ShortcutInfo, ThenInSession,
     api::{ProviderChange, Registrations},
     contain::{contained, contained_now},
+    context::WeakContext,
     flag,
     handlers::{HandlerTable, Registered},
+    renderer::{EntryRenderer, MessageRenderer},
     ui::{ExtensionUi, NoUi, UiUpdate},
 };
 use crate::{
     agent_session::{SessionTool, WeakAgentSession},
-    messages::CustomContent,
+    messages::{CodingMessage, CustomContent, message_text},
     resources::{Diagnostic, Theme},
     session::{CustomEntry, EntryId},
     styled_text::StyledText,
@@ -38,6 +41,22 @@ use crate::{
 #[derive(Clone)]
 pub struct ExtensionRunner {
     shared: Arc<Shared>,
+}
+
+/// The extensions of a session, without keeping them.
+#[derive(Clone, Default)]
+pub(super) struct WeakRunner(Weak<Shared>);
+
+impl WeakRunner {
+    pub(super) fn upgrade(&self) -> Option<ExtensionRunner> {
+        Some(ExtensionRunner { shared: self.0.upgrade()? })
+    }
+}
+
+impl fmt::Debug for WeakRunner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WeakRunner")
+    }
 }
 
 struct Shared {
@@ -68,6 +87,12 @@ pub(super) struct Loaded {
     is_current: AtomicBool,
     /// What it brings, besides its handlers.
     brings: Mutex<Registrations>,
+}
+
+impl fmt::Debug for Loaded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Loaded").field("name", &self.name).finish_non_exhaustive()
+    }
 }
 
 impl Loaded {
@@ -115,14 +140,14 @@ impl ExtensionRunner {
         self.forget();
         for (place, extension) in self.shared.extensions.iter().enumerate() {
             let name: Arc<str> = extension.name().into();
-            let mut api = ExtensionApi::default();
-            let registered = contained(&CancellationToken::new(), || extension.register(&mut api)).await;
             let loaded = Arc::new(Loaded {
                 name: name.clone(),
                 place,
                 is_current: AtomicBool::new(true),
                 brings: Mutex::default(),
             });
+            let mut api = ExtensionApi::of(WeakContext::new(self.downgrade(), &loaded));
+            let registered = contained(&CancellationToken::new(), || extension.register(&mut api)).await;
             match registered {
                 Ok(()) => {
                     let mut all = lock(&self.shared.loaded);
@@ -135,6 +160,27 @@ impl ExtensionRunner {
                 }
             }
         }
+    }
+
+    pub(super) fn downgrade(&self) -> WeakRunner {
+        WeakRunner(Arc::downgrade(&self.shared))
+    }
+
+    /// Ends what extensions keep running, all at once. Each does that within bounds. What is registered stays, but
+    /// programs behind it answer no more until the extensions are loaded again.
+    pub async fn close(&self) {
+        let closers: Vec<_> = self.loaded().iter().flat_map(|loaded| loaded.brings().closers.clone()).collect();
+        join_all(closers.iter().map(|close| close())).await;
+    }
+
+    /// Cancelled when the session is over; never, as long as there is none.
+    pub(super) fn lifetime(&self) -> CancellationToken {
+        self.shared.lifetime.get().cloned().unwrap_or_default()
+    }
+
+    /// A model of those that the session knows.
+    pub(super) fn find_model(&self, provider: &str, id: &str) -> Option<Arc<Model>> {
+        self.shared.models.get()?.find(provider, id)
     }
 
     /// Forgets what was loaded.
@@ -159,6 +205,7 @@ impl ExtensionRunner {
         all.entry_renderers.extend(brings.entry_renderers);
         all.message_renderers.extend(brings.message_renderers);
         all.bus.extend(brings.bus);
+        all.closers.extend(brings.closers);
     }
 
     pub(super) fn off(&self, handler: HandlerId) {
@@ -237,7 +284,7 @@ impl ExtensionRunner {
     pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         let mut tasks = lock(&self.shared.tasks);
         while tasks.try_join_next().is_some() {}
-        let lifetime = self.shared.lifetime.get().cloned().unwrap_or_default();
+        let lifetime = self.lifetime();
         tasks.spawn(async move {
             tokio::select! {
                 () = task => {}
@@ -533,7 +580,40 @@ impl ExtensionRunner {
         })?;
         let data = entry.data.clone().unwrap_or(Value::Null);
         let entry = RenderedEntry { id: id.clone(), custom_type: entry.custom_type.clone(), data };
-        let drawn = contained_now(|| render(&entry, options, theme)).and_then(|drawn| drawn);
+        let drawn = match render {
+            EntryRenderer::Now(render) => contained_now(|| render(&entry, options, theme)).and_then(|drawn| drawn),
+            EntryRenderer::Later(later) => {
+                let key = id.to_string();
+                if let Some(drawn) = later.last(&key, options) {
+                    return Some(drawn);
+                }
+                let stand_in = StyledText::from(format!("[{}] {}", entry.custom_type, entry.data));
+                let custom_type = entry.custom_type.clone();
+                self.draw_beside(&loaded, custom_type, async move { later.draw(key, entry, options).await });
+                return Some(stand_in);
+            }
+        };
+        Some(drawn.unwrap_or_else(|error| self.undrawn(&loaded, &entry.custom_type, &error)))
+    }
+
+    /// Draws an entry, when an extension says how, and waits where that takes time.
+    pub async fn draw_entry(
+        &self,
+        id: &EntryId,
+        entry: &CustomEntry,
+        options: RenderOptions,
+        theme: &Theme,
+    ) -> Option<StyledText> {
+        let found = self.loaded().iter().find_map(|loaded| {
+            let render = loaded.brings().entry_renderers.get(&entry.custom_type).cloned();
+            Some((loaded.clone(), render?))
+        });
+        let (loaded, EntryRenderer::Later(later)) = found? else {
+            return self.render_entry(id, entry, options, theme);
+        };
+        let data = entry.data.clone().unwrap_or(Value::Null);
+        let drawn = RenderedEntry { id: id.clone(), custom_type: entry.custom_type.clone(), data };
+        let drawn = contained(&CancellationToken::new(), || later.draw(id.to_string(), drawn, options)).await;
         Some(drawn.unwrap_or_else(|error| self.undrawn(&loaded, &entry.custom_type, &error)))
     }
 
@@ -543,8 +623,59 @@ impl ExtensionRunner {
             let render = loaded.brings().message_renderers.get(&message.custom_type).cloned();
             Some((loaded.clone(), render?))
         })?;
-        let drawn = contained_now(|| render(message, options, theme));
+        let drawn = match render {
+            MessageRenderer::Now(render) => contained_now(|| render(message, options, theme)),
+            MessageRenderer::Later(later) => {
+                let key = serde_json::to_string(message).unwrap_or_default();
+                if let Some(drawn) = later.last(&key, options) {
+                    return Some(drawn);
+                }
+                let stand_in = StyledText::from(message_text(&CodingMessage::Custom(message.clone()).into()));
+                let (custom_type, message) = (message.custom_type.clone(), message.clone());
+                self.draw_beside(&loaded, custom_type, async move { later.draw(key, message, options).await });
+                return Some(stand_in);
+            }
+        };
         Some(drawn.unwrap_or_else(|error| self.undrawn(&loaded, &message.custom_type, &error)))
+    }
+
+    /// Draws a message of an extension, when an extension says how, and waits where that takes time.
+    pub async fn draw_message(
+        &self,
+        message: &CustomContent,
+        options: RenderOptions,
+        theme: &Theme,
+    ) -> Option<StyledText> {
+        let found = self.loaded().iter().find_map(|loaded| {
+            let render = loaded.brings().message_renderers.get(&message.custom_type).cloned();
+            Some((loaded.clone(), render?))
+        });
+        let (loaded, MessageRenderer::Later(later)) = found? else {
+            return self.render_message(message, options, theme);
+        };
+        let key = serde_json::to_string(message).unwrap_or_default();
+        let drawn = contained(&CancellationToken::new(), || later.draw(key, message.clone(), options)).await;
+        Some(drawn.unwrap_or_else(|error| self.undrawn(&loaded, &message.custom_type, &error)))
+    }
+
+    /// Has something drawn that nobody waits for.
+    fn draw_beside(
+        &self,
+        loaded: &Loaded,
+        custom_type: String,
+        drawing: impl Future<Output = Result<StyledText, ExtensionError>> + Send + 'static,
+    ) {
+        if tokio::runtime::Handle::try_current().is_err() {
+            return;
+        }
+        let (runner, name) = (self.downgrade(), loaded.name.clone());
+        self.spawn(async move {
+            if let Err(error) = contained(&CancellationToken::new(), || drawing).await
+                && let Some(runner) = runner.upgrade()
+            {
+                runner.report(failure(&name, FailurePlace::Renderer(custom_type), &error)).await;
+            }
+        });
     }
 
     fn undrawn(&self, loaded: &Loaded, custom_type: &str, error: &ExtensionError) -> StyledText {

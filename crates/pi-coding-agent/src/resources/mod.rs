@@ -6,7 +6,7 @@
 mod atomic_file;
 mod context_files;
 mod diagnostic;
-mod document;
+pub(crate) mod document;
 mod file_lock;
 mod frontmatter;
 pub(crate) mod glob;
@@ -34,6 +34,7 @@ pub use prompt_templates::{
 };
 pub use settings::*;
 pub use skills::{Skill, SkillCommandError, SkillReader, expand_skill_command, load_skills_from_dir, skills_prompt};
+pub(crate) use sources::extension_paths;
 pub use system_files::{PromptText, SystemFile, UnreadablePrompt, prompt_input};
 pub use system_prompt::{
     InvalidSectionName, Sections, SystemPromptOptions, build_sections, build_system_message, diff,

@@ -8,6 +8,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crate::extensions::stdio::extensions_in;
+
 use super::{
     Diagnostic, Loaded, Locations, ProjectTrust, ResourceEntries, ResourceKind, ResourceLists,
     glob::{Glob, is_pattern},
@@ -39,6 +41,18 @@ pub(crate) struct Search<'a> {
     pub(crate) named: &'a [String],
     /// Found by extensions.
     pub(crate) discovered: &'a [PathBuf],
+}
+
+/// The extensions, in the order in which they are loaded, each once: manifests, their folders, and what this program
+/// cannot run.
+pub(crate) fn extension_paths(
+    locations: &Locations,
+    trust: ProjectTrust,
+    entries: &ResourceEntries,
+    named: &[String],
+    discovery: Discovery,
+) -> Loaded<PathBuf> {
+    Search { kind: ResourceKind::Extension, locations, trust, entries, discovery, named, discovered: &[] }.files()
 }
 
 impl Search<'_> {
@@ -120,7 +134,7 @@ impl Search<'_> {
             ResourceKind::Skill => skill_files(folder, skills),
             ResourceKind::Prompt => template_files(folder),
             ResourceKind::Theme => theme_files(folder),
-            ResourceKind::Extension => Vec::new(),
+            ResourceKind::Extension => extensions_in(folder),
         };
         let overrides = Patterns { includes: Vec::new(), ..Patterns::read(entries) };
         found.items.extend(files.into_iter().filter(|file| overrides.select(file, base)));

@@ -1,6 +1,7 @@
 //! This machine as a workspace: its files, its shell, and limits to both where they are asked for.
 
 mod files;
+pub(crate) mod program;
 mod sandbox;
 #[cfg(feature = "search")]
 mod search;
@@ -25,6 +26,7 @@ pub use sandbox::{Network, Sandbox, SandboxUnavailable};
 #[cfg(feature = "search")]
 pub use search::LocalSearch;
 pub use system::LocalProcesses;
+pub(crate) use system::LocalProgram;
 
 /// Silence after which what a background process may still write is not waited for.
 const IDLE_AFTER_EXIT: Duration = Duration::from_millis(100);

@@ -7,4 +7,5 @@ mod composition;
 mod faults;
 mod lifecycle;
 mod provider;
+mod stdio;
 mod support;

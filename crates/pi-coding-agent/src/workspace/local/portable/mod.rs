@@ -2,6 +2,7 @@
 //! the check and the use another process could swap in a link; `docs/security.md` says so.
 
 mod processes;
+mod program;
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -13,6 +14,7 @@ use super::{Access, Confinement, ReadScope};
 use crate::workspace::{Entry, EntryKind, FileIdentity, FileKind, Metadata};
 
 pub use processes::LocalProcesses;
+pub(crate) use program::LocalProgram;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Intent {

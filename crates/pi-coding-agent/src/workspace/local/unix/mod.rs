@@ -3,6 +3,7 @@
 
 mod place;
 mod processes;
+mod program;
 mod replace;
 mod session;
 
@@ -19,6 +20,7 @@ use crate::workspace::{Entry, EntryKind, FileIdentity, FileKind, Metadata};
 use place::{Intent, Place};
 
 pub use processes::LocalProcesses;
+pub(crate) use program::LocalProgram;
 
 pub(super) use place::with_real_roots;
 pub(super) use replace::{check_writable, replace};

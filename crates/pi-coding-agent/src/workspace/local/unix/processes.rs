@@ -311,7 +311,7 @@ fn spawn(start: &Start, writers: Writers) -> io::Result<Box<dyn ChildWrapper>> {
 }
 
 /// Waits for the shell's end and leaves it a zombie, so that its id stays its own.
-fn wait_without_reaping(pid: Pid) -> ShellExit {
+pub(super) fn wait_without_reaping(pid: Pid) -> ShellExit {
     loop {
         match waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
             Ok(Some(status)) => {

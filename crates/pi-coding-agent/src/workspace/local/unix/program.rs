@@ -1,0 +1,130 @@
+//! Programs that run as long as they are wanted, spoken to through pipes.
+//!
+//! A thread of its own starts the program and waits for it without reaping it, so that its id stays its own for as long
+//! as anything may be signalled.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::process::Stdio;
+use std::sync::mpsc as blocking;
+
+use process_wrap::std::{ChildWrapper, CommandWrap, ProcessSession};
+use rustix::process::{Pid, Signal};
+use tokio::net::unix::pipe;
+use tokio::sync::oneshot;
+
+use super::processes::wait_without_reaping;
+use super::session::CommandProcesses;
+use crate::workspace::ShellExit;
+use crate::workspace::local::program::{ProgramCommand, ProgramPipes};
+
+/// A program that was started. Dropped, it and everything in its session is ended at once.
+#[derive(Debug)]
+pub(crate) struct LocalProgram {
+    processes: CommandProcesses,
+    exited: oneshot::Receiver<ShellExit>,
+    exit: Option<ShellExit>,
+    /// Dropped, it lets the thread reap the program.
+    reap: blocking::Sender<()>,
+}
+
+struct Started {
+    pid: Pid,
+    stdin: OwnedFd,
+    stdout: OwnedFd,
+    stderr: OwnedFd,
+}
+
+impl LocalProgram {
+    /// Starts a program in a session of its own.
+    pub(crate) async fn start(command: ProgramCommand) -> io::Result<(Self, ProgramPipes)> {
+        let (started, starting) = oneshot::channel();
+        let (exit, exited) = oneshot::channel();
+        let (reap, may_reap) = blocking::channel::<()>();
+        std::thread::Builder::new().name("pi-program".to_owned()).spawn(move || {
+            let mut child = match spawn(&command) {
+                Ok(child) => child,
+                Err(error) => {
+                    let _ = started.send(Err(error));
+                    return;
+                }
+            };
+            let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else { return };
+            let pipes = (child.stdin().take(), child.stdout().take(), child.stderr().take());
+            let (Some(stdin), Some(stdout), Some(stderr)) = pipes else { return };
+            let pipes = Started { pid, stdin: stdin.into(), stdout: stdout.into(), stderr: stderr.into() };
+            // A caller that is gone has dropped `reap`, too, but nobody would end the program.
+            if started.send(Ok(pipes)).is_err() {
+                CommandProcesses::of_child(pid).signal(Signal::KILL);
+            }
+            let _ = exit.send(wait_without_reaping(pid));
+            let _ = may_reap.recv();
+            let _ = child.wait();
+        })?;
+        let started = starting.await.unwrap_or_else(|_| Err(io::Error::other("the thread that starts it ended")))?;
+        let program = Self { processes: CommandProcesses::of_child(started.pid), exited, exit: None, reap };
+        let pipes = ProgramPipes {
+            stdin: Box::new(pipe::Sender::from_owned_fd(started.stdin)?),
+            stdout: Box::new(pipe::Receiver::from_owned_fd(started.stdout)?),
+            stderr: Box::new(pipe::Receiver::from_owned_fd(started.stderr)?),
+        };
+        Ok((program, pipes))
+    }
+
+    /// Waits for the end of the program itself, not of what it started. It may be asked again.
+    pub(crate) async fn exited(&mut self) -> ShellExit {
+        match self.exit {
+            Some(exit) => exit,
+            None => {
+                // The thread always sends before it ends.
+                let exit = (&mut self.exited).await.unwrap_or(ShellExit::Code(1));
+                self.exit = Some(exit);
+                exit
+            }
+        }
+    }
+
+    /// Asks everything in the program's session to end.
+    pub(crate) async fn terminate(&self) {
+        self.signal(Signal::TERM).await;
+    }
+
+    /// Ends everything in the program's session.
+    pub(crate) async fn kill(&self) {
+        self.signal(Signal::KILL).await;
+    }
+
+    /// Looking through /proc takes its time.
+    async fn signal(&self, signal: Signal) {
+        let (processes, reap) = (self.processes, self.reap.clone());
+        // A runtime that ends does not run it; then the drop does.
+        let _ = tokio::task::spawn_blocking(move || {
+            processes.signal(signal);
+            // Only now may the program's id come to mean something else.
+            drop(reap);
+        })
+        .await;
+    }
+}
+
+impl Drop for LocalProgram {
+    fn drop(&mut self) {
+        self.processes.signal(Signal::KILL);
+    }
+}
+
+fn spawn(command: &ProgramCommand) -> io::Result<Box<dyn ChildWrapper>> {
+    let mut wrap = CommandWrap::with_new(&command.program, |process| {
+        process
+            .args(&command.arguments)
+            .current_dir(&command.folder)
+            .env_clear()
+            .envs(&command.environment)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+    });
+    wrap.wrap(ProcessSession);
+    // The outer layer waits for every process of the group; what is waited for here is the program.
+    Ok(wrap.spawn()?.into_inner())
+}
