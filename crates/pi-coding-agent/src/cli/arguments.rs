@@ -8,8 +8,12 @@ use std::path::PathBuf;
 
 use pi_ai::Secret;
 
-use super::flags::{self, Action};
-use crate::workspace::local::Network;
+use super::flags::{self, Action, FLAGS};
+use crate::{
+    extensions::{FlagKind, FlagValues},
+    resources::ProjectTrust,
+    workspace::local::Network,
+};
 
 /// What the command line says.
 #[derive(Clone, Debug, Default)]
@@ -69,6 +73,10 @@ pub struct Arguments {
     pub themes: Vec<String>,
     /// `--no-themes`.
     pub no_themes: bool,
+    /// `--extension`.
+    pub extensions: Vec<String>,
+    /// `--no-extensions`.
+    pub no_extensions: bool,
     /// `--approve`, `--no-approve`: the last one counts.
     pub trust: Option<TrustChoice>,
     /// `--offline`.
@@ -139,6 +147,17 @@ pub struct UnknownFlag {
     pub name: String,
     /// What came after `=` or as the next word.
     pub value: Option<String>,
+    /// How many prompts stood before it, when its value was the next word: of a flag that takes none, that is a prompt.
+    pub before: Option<usize>,
+}
+
+/// A flag that an extension brings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExtensionFlag {
+    /// Its name without the dashes.
+    pub name: String,
+    /// What it takes.
+    pub kind: FlagKind,
 }
 
 /// The value of a flag is not one of those that it takes.
@@ -173,6 +192,12 @@ pub enum ArgumentsError {
         flag: String,
         /// What the help calls the value.
         value_name: &'static str,
+    },
+    /// An extension brings a flag that is one of pi's own.
+    #[error("an extension brings the flag --{flag}, which pi has itself; it would never reach the extension")]
+    Taken {
+        /// Without the dashes.
+        flag: String,
     },
     /// A value that the flag does not take.
     #[error("--{flag}: expected {expected}, found `{found}`")]
@@ -221,8 +246,10 @@ impl Arguments {
                 match flags::by_long(name) {
                     Some(flag) => arguments.apply(flag, inline, &mut words)?,
                     None => {
+                        let before = inline.is_none().then_some(arguments.messages.len());
                         let value = inline.or_else(|| words.next_if(|word| is_value(word)));
-                        arguments.unknown.push(UnknownFlag { name: name.to_owned(), value });
+                        let before = before.filter(|_| value.is_some());
+                        arguments.unknown.push(UnknownFlag { name: name.to_owned(), value, before });
                     }
                 }
             } else if let Some(short) = word.strip_prefix('-').filter(|rest| !rest.is_empty() && !rest.starts_with('-'))
@@ -244,19 +271,61 @@ impl Arguments {
         self.sessions.last()
     }
 
-    /// Refuses the unknown flags that nobody registered.
+    /// Whether the project is trusted in this run, where the command line says so.
+    pub fn trusted(&self) -> Option<ProjectTrust> {
+        self.trust.map(|choice| match choice {
+            TrustChoice::Trust => ProjectTrust::Trusted,
+            TrustChoice::Distrust => ProjectTrust::Untrusted,
+        })
+    }
+
+    /// Gives the unknown flags to the extensions that bring them. What was taken for the value of a flag that takes none
+    /// is a prompt after all.
     ///
     /// # Errors
-    /// Names the first one that `is_registered` does not know.
-    pub fn refuse_unknown(&self, is_registered: impl Fn(&str) -> bool) -> Result<(), ArgumentsError> {
-        let Some(unknown) = self.unknown.iter().find(|flag| !is_registered(&flag.name)) else { return Ok(()) };
+    /// When nobody brings a flag, or one that takes a value has none.
+    pub fn settle_flags(&mut self, known: &[ExtensionFlag]) -> Result<FlagValues, ArgumentsError> {
+        if let Some(flag) = known.iter().find(|flag| flags::by_long(&flag.name).is_some()) {
+            return Err(ArgumentsError::Taken { flag: flag.name.clone() });
+        }
+        self.refuse_unknown(known)?;
+        let mut values = FlagValues::new();
+        let mut given_back = 0;
+        for flag in std::mem::take(&mut self.unknown) {
+            let takes_none = known.iter().any(|other| other.name == flag.name && other.kind == FlagKind::Switch);
+            let value = match (takes_none, flag.value, flag.before) {
+                (true, Some(word), Some(before)) => {
+                    match word.strip_prefix('@') {
+                        Some(file) if !file.is_empty() => self.files.push(file.to_owned()),
+                        _ => {
+                            self.messages.insert((before + given_back).min(self.messages.len()), word);
+                            given_back += 1;
+                        }
+                    }
+                    None
+                }
+                (false, None, _) => {
+                    return Err(ArgumentsError::MissingValue { flag: flag.name, value_name: "TEXT" });
+                }
+                (_, value, _) => value,
+            };
+            values.insert(flag.name, value);
+        }
+        Ok(values)
+    }
+
+    /// Refuses the unknown flags that no extension brings.
+    fn refuse_unknown(&self, known: &[ExtensionFlag]) -> Result<(), ArgumentsError> {
+        let is_known = |name: &str| known.iter().any(|flag| flag.name == name);
+        let Some(unknown) = self.unknown.iter().find(|flag| !is_known(&flag.name)) else { return Ok(()) };
         // A flag of the table lands here when its value is missing.
         if let Some(Action::Value(value_name, _)) = flags::by_long(&unknown.name).map(|flag| &flag.action) {
             return Err(ArgumentsError::MissingValue { flag: unknown.name.clone(), value_name });
         }
+        let names = FLAGS.iter().map(|flag| flag.long).chain(known.iter().map(|flag| flag.name.as_str()));
         Err(ArgumentsError::UnknownLong {
             flag: unknown.name.clone(),
-            suggestion: flags::nearest(&unknown.name).map(|flag| flag.long.to_owned()),
+            suggestion: flags::nearest_of(&unknown.name, names).map(str::to_owned),
         })
     }
 
@@ -276,7 +345,7 @@ impl Arguments {
                 Some(value) => apply(self, value.clone()).map_err(|InvalidValue { expected }| {
                     ArgumentsError::InvalidValue { flag: flag.long.to_owned(), expected, found: value }
                 })?,
-                None => self.unknown.push(UnknownFlag { name: flag.long.to_owned(), value: None }),
+                None => self.unknown.push(UnknownFlag { name: flag.long.to_owned(), value: None, before: None }),
             },
         }
         Ok(())
@@ -368,17 +437,44 @@ mod tests {
 
     #[test]
     fn an_unknown_long_flag_waits_for_extensions_and_is_refused_with_a_suggestion() {
-        let arguments = parse(&["--plan=fast", "--modle", "x", "hello"]).unwrap();
+        let mut arguments = parse(&["--plan=fast", "--modle", "x", "hello"]).unwrap();
         assert_eq!(arguments.messages, ["hello"]);
-        assert!(arguments.refuse_unknown(|name| name == "plan" || name == "modle").is_ok());
-        let error = arguments.refuse_unknown(|name| name == "plan").unwrap_err().to_string();
+        let error = arguments.clone().settle_flags(&[text("plan")]).unwrap_err().to_string();
         assert!(error.contains("--modle") && error.contains("--model?"), "{error}");
+        let values = arguments.settle_flags(&[text("plan"), text("modle")]).unwrap();
+        assert_eq!(values["plan"].as_deref(), Some("fast"));
+        assert_eq!(values["modle"].as_deref(), Some("x"));
+        let mut arguments = parse(&["--depht", "3"]).unwrap();
+        let error = arguments.settle_flags(&[text("depth")]).unwrap_err().to_string();
+        assert!(error.contains("did you mean --depth?"), "{error}");
+    }
+
+    fn text(name: &str) -> ExtensionFlag {
+        ExtensionFlag { name: name.to_owned(), kind: FlagKind::Text }
+    }
+
+    #[test]
+    fn a_flag_that_takes_nothing_leaves_the_prompt_alone() {
+        let switch = |name: &str| ExtensionFlag { kind: FlagKind::Switch, ..text(name) };
+        let known = [switch("plan"), switch("fast"), text("depth")];
+        let mut arguments = parse(&["first", "--plan", "second", "third", "--fast", "fourth", "--depth", "3"]).unwrap();
+        let values = arguments.settle_flags(&known).unwrap();
+        assert_eq!(arguments.messages, ["first", "second", "third", "fourth"]);
+        assert_eq!((&values["plan"], &values["fast"], &values["depth"]), (&None, &None, &Some("3".into())));
+        let mut arguments = parse(&["--plan", "@notes.txt", "--fast=false", "do it"]).unwrap();
+        let values = arguments.settle_flags(&known).unwrap();
+        assert_eq!((arguments.files, arguments.messages), (vec!["notes.txt".into()], vec!["do it".into()]));
+        assert_eq!(values["fast"].as_deref(), Some("false"));
+        let error = parse(&["--depth"]).unwrap().settle_flags(&known).unwrap_err();
+        assert_eq!(error.to_string(), "--depth needs a value: --depth TEXT");
+        let error = parse(&[]).unwrap().settle_flags(&[text("model")]).unwrap_err();
+        assert!(error.to_string().contains("--model"), "{error}");
     }
 
     #[test]
     fn a_flag_without_its_value_is_named() {
-        let arguments = parse(&["--model", "--print"]).unwrap();
-        let error = arguments.refuse_unknown(|_| false).unwrap_err().to_string();
+        let mut arguments = parse(&["--model", "--print"]).unwrap();
+        let error = arguments.settle_flags(&[]).unwrap_err().to_string();
         assert_eq!(error, "--model needs a value: --model PATTERN");
     }
 

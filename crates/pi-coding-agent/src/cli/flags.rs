@@ -43,13 +43,16 @@ pub enum Group {
     Tools,
     /// What the model is told.
     Prompt,
+    /// What takes part in the session.
+    Extensions,
     /// Everything else.
     General,
 }
 
 impl Group {
     /// Every heading, in the order of the help.
-    pub const ALL: [Self; 6] = [Self::Model, Self::Output, Self::Session, Self::Tools, Self::Prompt, Self::General];
+    pub const ALL: [Self; 7] =
+        [Self::Model, Self::Output, Self::Session, Self::Tools, Self::Prompt, Self::Extensions, Self::General];
 
     /// The heading's text.
     pub fn title(self) -> &'static str {
@@ -59,6 +62,7 @@ impl Group {
             Self::Session => "Session",
             Self::Tools => "Tools",
             Self::Prompt => "Prompt",
+            Self::Extensions => "Extensions",
             Self::General => "General",
         }
     }
@@ -356,6 +360,23 @@ pub static FLAGS: &[Flag] = &[
         help: "Only the themes that --theme names, and the built-in ones",
     },
     Flag {
+        long: "extension",
+        short: Some("e"),
+        action: Value("PATH", |arguments, value| {
+            arguments.extensions.push(value);
+            Ok(())
+        }),
+        group: Group::Extensions,
+        help: "An extension: its folder, or its manifest; may be given several times",
+    },
+    Flag {
+        long: "no-extensions",
+        short: Some("ne"),
+        action: Switch(|arguments| arguments.no_extensions = true),
+        group: Group::Extensions,
+        help: "Only the extensions that --extension names",
+    },
+    Flag {
         long: "approve",
         short: Some("a"),
         action: Switch(|arguments| arguments.trust = Some(TrustChoice::Trust)),
@@ -404,13 +425,18 @@ pub fn by_short(name: &str) -> Option<&'static Flag> {
 
 /// The flag whose name is nearest to a mistyped one, if one is near.
 pub fn nearest(name: &str) -> Option<&'static Flag> {
+    by_long(nearest_of(name, FLAGS.iter().map(|flag| flag.long))?)
+}
+
+/// The name that is nearest to a mistyped one, if one is near.
+pub fn nearest_of<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let reach = name.chars().count().div_ceil(3);
-    FLAGS
-        .iter()
-        .map(|flag| (edit_distance(name, flag.long), flag))
+    names
+        .into_iter()
+        .map(|other| (edit_distance(name, other), other))
         .filter(|(distance, _)| *distance <= reach)
         .min_by_key(|(distance, _)| *distance)
-        .map(|(_, flag)| flag)
+        .map(|(_, other)| other)
 }
 
 fn set(slot: &mut Option<String>, value: String) -> Result<(), InvalidValue> {

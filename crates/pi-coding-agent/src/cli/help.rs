@@ -2,10 +2,14 @@
 
 use std::fmt::Write;
 
-use super::flags::{Action, FLAGS, Flag, Group};
+use super::{
+    arguments::ExtensionFlag,
+    flags::{Action, FLAGS, Flag, Group},
+};
+use crate::extensions::FlagKind;
 
-/// The whole help.
-pub fn text() -> String {
+/// The whole help, with the flags that extensions bring.
+pub fn text(of_extensions: &[(ExtensionFlag, Option<String>)]) -> String {
     let mut text = String::from(
         "pi, a coding agent: it reads, searches, edits and runs things in the current folder.\n\n\
          Usage: pi [OPTIONS] [--] [@FILE...] [PROMPT...]\n       \
@@ -17,6 +21,13 @@ pub fn text() -> String {
         let _ = write!(text, "\n{}:\n", group.title());
         for flag in FLAGS.iter().filter(|flag| flag.group == group) {
             let _ = writeln!(text, "  {:<34} {}", usage(flag), flag.help);
+        }
+        if group == Group::Extensions {
+            for (flag, description) in of_extensions {
+                let value = if flag.kind == FlagKind::Text { " TEXT" } else { "" };
+                let usage = format!("--{}{value}", flag.name);
+                let _ = writeln!(text, "  {usage:<34} {}", description.as_deref().unwrap_or_default());
+            }
         }
     }
     text.push_str(
@@ -56,7 +67,7 @@ mod tests {
 
     #[test]
     fn every_flag_is_in_the_help_and_no_line_is_too_long() {
-        let help = text();
+        let help = text(&[]);
         for flag in FLAGS {
             assert!(help.contains(&format!("--{}", flag.long)), "--{}", flag.long);
         }

@@ -1,6 +1,7 @@
 //! The command line of `pi`.
 
 pub mod arguments;
+mod extensions;
 pub mod flags;
 pub mod help;
 pub mod initial_message;

@@ -2,28 +2,26 @@
 
 use std::sync::Arc;
 
-use super::arguments::{Arguments, TrustChoice};
+use super::{arguments::Arguments, extensions};
 use crate::resources::{
     DefaultResourceLoader, Diagnostic, Discovery, Locations, ProjectTrust, ResourceLoader, ResourceLoaderOptions,
     SettingsManager, StartupOutput, TrustCheck, TrustStore,
 };
 
-/// Whether the project's own settings and resources are used. Nobody is asked here: without a flag, a stored decision or
-/// a default of the settings the answer is no, and a notice says so.
-pub(super) fn project_trust(arguments: &Arguments, locations: &Locations, notices: &mut Vec<String>) -> ProjectTrust {
-    let flag = arguments.trust.map(|choice| match choice {
-        TrustChoice::Trust => ProjectTrust::Trusted,
-        TrustChoice::Distrust => ProjectTrust::Untrusted,
-    });
+/// Whether the project's own settings and resources are used. Nobody but the user's extensions is asked here: without
+/// their answer, a flag, a stored decision or a default of the settings it is no, and a notice says so.
+async fn project_trust(place: &extensions::Place<'_>, notices: &mut Vec<String>) -> ProjectTrust {
+    let locations = place.locations;
     let store = TrustStore::new(locations.agent_dir.trust_file());
-    let check = TrustCheck::begin(locations, flag, &store).and_then(|check| match check {
-        TrustCheck::AskExtensions => {
-            // The default counts in the user's settings only.
-            let settings = SettingsManager::load(locations, ProjectTrust::Untrusted).settings();
-            TrustCheck::from_store(locations, &store, settings.default_project_trust)
-        }
-        other => Ok(other),
-    });
+    let mut check = TrustCheck::begin(locations, place.arguments.trusted(), &store);
+    if let Ok(TrustCheck::AskExtensions) = check {
+        // The user's settings only: what the project says of itself counts for nothing.
+        let user = SettingsManager::load(locations, ProjectTrust::Untrusted);
+        check = match place.decide_trust(&user, &store, notices).await {
+            Some(decided) => Ok(TrustCheck::Decided(decided)),
+            None => TrustCheck::from_store(locations, &store, user.settings().default_project_trust),
+        };
+    }
     match check {
         Ok(check) => {
             if check == TrustCheck::AskUser {
@@ -85,13 +83,9 @@ pub(super) async fn load(
 }
 
 /// The settings that hold in a folder, the project's among them when it is trusted.
-pub(super) fn settings_for(
-    arguments: &Arguments,
-    locations: &Locations,
-    notices: &mut Vec<String>,
-) -> Arc<SettingsManager> {
-    let trust = project_trust(arguments, locations, notices);
-    let settings = SettingsManager::load(locations, trust);
+pub(super) async fn settings_for(place: &extensions::Place<'_>, notices: &mut Vec<String>) -> Arc<SettingsManager> {
+    let trust = project_trust(place, notices).await;
+    let settings = SettingsManager::load(place.locations, trust);
     notices.extend(settings.diagnostics().iter().map(|problem| format!("Warning: {problem}")));
     Arc::new(settings)
 }

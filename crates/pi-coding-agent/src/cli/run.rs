@@ -9,8 +9,8 @@ use std::{
 use pi_ai::Message;
 
 use super::{
-    arguments::{Arguments, OutputMode, ToolDefaults},
-    help,
+    arguments::{Arguments, ExtensionFlag, OutputMode, ToolDefaults},
+    extensions, help,
     initial_message::initial_message,
     list_models,
     model_choice::{Answerer, choose_model},
@@ -23,6 +23,7 @@ use super::{
 };
 use crate::{
     agent_session::{AgentSession, ListenerContext, SessionEvent, SessionPrompt},
+    extensions::FlagValues,
     guide::GuideModel,
     host::Host,
     modes::{json, print},
@@ -63,7 +64,7 @@ fn start(words: impl IntoIterator<Item = String>) -> Result<u8, Failure> {
     let arguments = Arguments::parse(words)?;
     let output = Output::stdout();
     if arguments.help {
-        output.write(&help::text());
+        output.write(&help::text(&flags_of_extensions(&arguments)));
         return Ok(u8::from(output.failed()));
     }
     if arguments.version {
@@ -73,8 +74,6 @@ fn start(words: impl IntoIterator<Item = String>) -> Result<u8, Failure> {
     if let Some(session) = &arguments.export {
         return sessions::export_page(session, &arguments);
     }
-    // No extension can register a flag yet, so that every unknown one is a mistake.
-    arguments.refuse_unknown(|_| false)?;
     let host = Host::of_process()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let code = runtime.block_on(run(arguments, host, output))?;
@@ -91,7 +90,7 @@ enum Mode {
     Interactive,
 }
 
-async fn run(arguments: Arguments, host: Host, output: Output) -> Result<u8, Failure> {
+async fn run(mut arguments: Arguments, host: Host, output: Output) -> Result<u8, Failure> {
     let mode = match arguments.mode {
         Some(OutputMode::Rpc) => return Err("the rpc mode is not there yet; --mode json prints every event".into()),
         Some(OutputMode::Json) => Mode::Json,
@@ -99,14 +98,32 @@ async fn run(arguments: Arguments, host: Host, output: Output) -> Result<u8, Fai
         _ => Mode::Interactive,
     };
     let nothing_to_say = arguments.messages.is_empty() && arguments.files.is_empty();
-    if mode == Mode::Interactive && nothing_to_say && arguments.list_models.is_none() {
+    // The prompt may stand behind a flag of an extension.
+    if mode == Mode::Interactive
+        && nothing_to_say
+        && arguments.list_models.is_none()
+        && arguments.unknown.iter().all(|flag| flag.value.is_none())
+    {
+        arguments
+            .settle_flags(&flags_of_extensions(&arguments).into_iter().map(|(flag, _)| flag).collect::<Vec<_>>())?;
         say(help::short().trim_end());
         return Ok(USAGE);
     }
     let locations = host.locations();
+    // What the command line names is meant from where it was typed, wherever the session works.
+    for path in arguments.extensions.iter_mut().filter(|path| !path.contains(':')) {
+        *path = locations.resolve(path, &locations.cwd).to_string_lossy().into_owned();
+    }
     let mut notices = Notices::default();
-    let mut settings = resources::settings_for(&arguments, &locations, &mut notices);
+    let place = extensions::Place::new(&arguments, &host, &locations);
+    let mut settings = resources::settings_for(&place, &mut notices).await;
+    let mut extensions = place.load(&settings, &mut notices)?;
+    let flags = settle_flags(&mut arguments, &extensions)?;
     let models = sdk::models_of(&host);
+    extensions
+        .iter()
+        .flat_map(|extension| extension.manifest().providers())
+        .for_each(|provider| models.register(provider));
     notices.extend(models.problems().iter().map(|problem| format!("Warning: {problem}")));
     if let Some(search) = &arguments.list_models {
         notices.say();
@@ -132,7 +149,10 @@ async fn run(arguments: Arguments, host: Host, output: Output) -> Result<u8, Fai
     let elsewhere = manager.cwd() != host.cwd;
     let host = Host { cwd: manager.cwd().to_owned(), ..host };
     if elsewhere {
-        settings = resources::settings_for(&arguments, &host.locations(), &mut notices);
+        let locations = host.locations();
+        let place = extensions::Place::new(&arguments, &host, &locations);
+        settings = resources::settings_for(&place, &mut notices).await;
+        extensions = place.load(&settings, &mut notices)?;
     }
     let loader = resources::load(&arguments, host.locations(), &settings, &mut notices).await;
     let loader = loader.map_err(|problem| problem.to_string())?;
@@ -145,7 +165,11 @@ async fn run(arguments: Arguments, host: Host, output: Output) -> Result<u8, Fai
         .resource_loader(loader)
         .session_manager(manager)
         .scoped_models(chosen_model.scope)
-        .tool_selection(tool_selection(&arguments, &settings)?);
+        .tool_selection(tool_selection(&arguments, &settings)?)
+        .flag_values(flags);
+    for extension in extensions {
+        options = options.extension(extension);
+    }
     options = match chosen_model.answerer {
         Answerer::Model { model, level } => {
             let options = options.models(models).model(model);
@@ -163,6 +187,10 @@ async fn run(arguments: Arguments, host: Host, output: Output) -> Result<u8, Fai
         options = options.sandbox(network);
     }
     let session = create_agent_session(options).await?;
+    if let Err(problem) = extensions::failures(session.extensions(), &mut notices) {
+        session.dispose().await?;
+        return Err(problem.into());
+    }
     if let Some(name) = &arguments.name {
         session.set_name(name).await?;
     }
@@ -191,14 +219,19 @@ async fn answer(
         });
         printer.detach();
     } else {
-        let retries = session.subscribe_to_steps(async move |event: SessionEvent, _context: ListenerContext| {
-            if let SessionEvent::AutoRetryStart { attempt, max_attempts, delay, error_message } = event {
-                let seconds = delay.as_secs_f64();
-                let why = error_message.trim_end_matches('.');
-                say(&format!("{why}. Trying again in {seconds:.0} s ({attempt} of {max_attempts})."));
-            }
-        });
-        retries.detach();
+        let notices =
+            session.subscribe_to_steps(async move |event: SessionEvent, _context: ListenerContext| match event {
+                SessionEvent::AutoRetryStart { attempt, max_attempts, delay, error_message } => {
+                    let seconds = delay.as_secs_f64();
+                    let why = error_message.trim_end_matches('.');
+                    say(&format!("{why}. Trying again in {seconds:.0} s ({attempt} of {max_attempts})."));
+                }
+                SessionEvent::ExtensionError { extension, event, error } => {
+                    say(&format!("Warning: extension `{extension}`, {event}: {error}"));
+                }
+                _ => {}
+            });
+        notices.detach();
     }
     let (mut ended, mut failure, mut received) = (None, None, None);
     for prompt in prompts {
@@ -313,6 +346,23 @@ async fn read_stdin(arguments: &Arguments) -> Result<Option<String>, Failure> {
         .await
         .map_err(|error| format!("standard input cannot be read: {error}; pipe text into it, or use --no-stdin"))?;
     Ok(Some(text).filter(|text| !text.is_empty()))
+}
+
+/// Gives the flags that no table knows to the extensions.
+fn settle_flags(
+    arguments: &mut Arguments,
+    extensions: &[std::sync::Arc<crate::extensions::stdio::StdioExtension>],
+) -> Result<FlagValues, Failure> {
+    let known: Vec<ExtensionFlag> =
+        extensions.iter().flat_map(|extension| extensions::flags_of(extension)).map(|(flag, _)| flag).collect();
+    Ok(arguments.settle_flags(&known)?)
+}
+
+/// The flags that extensions bring, as far as that is known without asking or starting anything.
+fn flags_of_extensions(arguments: &Arguments) -> Vec<(ExtensionFlag, Option<String>)> {
+    let Ok(host) = Host::of_process() else { return Vec::new() };
+    let locations = host.locations();
+    extensions::Place::new(arguments, &host, &locations).flags()
 }
 
 fn tool_selection(arguments: &Arguments, settings: &SettingsManager) -> Result<ToolSelection, Failure> {

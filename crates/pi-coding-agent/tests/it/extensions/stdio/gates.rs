@@ -58,7 +58,7 @@ async fn a_gate_blocks_however_its_program_fails() {
 #[tokio::test]
 async fn a_gate_that_cannot_be_found_blocks_and_says_what_is_missing() {
     for (command, expected) in
-        [(json!(["no-such-program"]), "`no-such-program` was not found on PATH"), (json!(["./gone"]), "gone")]
+        [(json!(["no-such-program"]), "`no-such-program` is in no directory of PATH"), (json!(["./gone"]), "gone")]
     {
         let folder = Folder::new(json!({"command": command, "events": {"tool_call": {}}}), "");
         let fixture = folder.session(deploys(1)).await;
