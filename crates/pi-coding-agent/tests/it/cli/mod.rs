@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod endings;
+mod extensions;
 mod failures;
 mod guide;
 mod output;
