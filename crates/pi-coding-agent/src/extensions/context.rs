@@ -162,6 +162,21 @@ impl ExtensionContext {
         self.session().ok()?.context_usage()
     }
 
+    /// Has the beginning of the conversation summarised. What is running is aborted first, so a handler of it does not
+    /// wait: listeners and `session_compact` or `session_compact_failed` tell how it ends. A command can wait, see
+    /// [`CommandContext::compact`].
+    ///
+    /// # Errors
+    /// When the session is gone.
+    pub fn compact_soon(&self, instructions: SummaryInstructions) -> Result<(), ExtensionError> {
+        let session = self.session()?;
+        self.runner.spawn(async move {
+            // The session itself tells what went wrong.
+            let _ = session.compact(instructions).await;
+        });
+        Ok(())
+    }
+
     /// The system prompt, as the transcript has it.
     ///
     /// # Errors

@@ -290,6 +290,40 @@ async fn an_extension_summarises_or_cancels_a_compaction() {
 }
 
 #[tokio::test]
+async fn a_handler_has_the_conversation_summarised_without_waiting_for_itself() {
+    let compacted = Arc::new(tokio::sync::Notify::new());
+    let tell = compacted.clone();
+    let settings = json!({"compaction": {"enabled": false, "keepRecentTokens": 1}});
+    let fixture = Fixture::with((0..3).map(|n| FauxReply::text(format!("answer {n}"))), |options| {
+        let tidy = named("tidy", move |pi: &mut ExtensionApi| {
+            pi.on(event::TurnEnd, async |event, ctx| {
+                if event.message.text() == "answer 2" {
+                    ctx.compact_soon(SummaryInstructions::Usual)?;
+                }
+                Ok(())
+            });
+            pi.on(event::SessionBeforeCompact, async |event, _ctx| {
+                CompactDecision::from(CompactionDraft {
+                    summary: "Tidy.".into(),
+                    first_kept_entry_id: Some(event.preparation.first_kept_entry_id.clone()),
+                    ..CompactionDraft::default()
+                })
+            });
+            let tell = tell.clone();
+            pi.on(event::SessionCompact, async move |_event, _ctx| tell.notify_one());
+        });
+        options.settings(SettingsManager::in_memory(settings)).extension(tidy)
+    })
+    .await;
+    for n in 0..3 {
+        fixture.session.prompt(format!("question {n}")).await.unwrap();
+    }
+    tokio::time::timeout(std::time::Duration::from_secs(10), compacted.notified()).await.unwrap();
+    assert!(fixture.entries().iter().any(|body| matches!(body, EntryBody::Compaction(_))));
+    assert_eq!(fixture.failures(), Vec::<String>::new());
+}
+
+#[tokio::test]
 async fn an_extension_has_its_say_about_another_place_in_the_tree() {
     let told = Arc::new(Mutex::new(None));
     let heard = told.clone();
