@@ -6,6 +6,7 @@ mod processes;
 mod program;
 mod replace;
 mod session;
+mod spawn;
 
 use std::ffi::OsStr;
 use std::fs::File;

@@ -7,15 +7,12 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
-use std::process::Stdio;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc as blocking};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
 use futures::future::select_all;
-use process_wrap::std::{ChildWrapper, CommandWrap, ProcessSession};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
@@ -24,6 +21,7 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::session::{CommandProcesses, Departed, holders_of};
+use super::spawn::{Start, Writers, spawn};
 use crate::workspace::local::shell::{command_environment, find_program, find_shell};
 use crate::workspace::local::{DRAIN_AFTER_EXIT, Environment, IDLE_AFTER_EXIT, ProcessOptions, Sandbox};
 use crate::workspace::{
@@ -141,20 +139,6 @@ impl RunningCommands {
     }
 }
 
-/// What is started.
-struct Start {
-    program: PathBuf,
-    arguments: Vec<String>,
-    cwd: PathBuf,
-    environment: Environment,
-}
-
-/// Where it writes.
-struct Writers {
-    stdout: io::PipeWriter,
-    stderr: io::PipeWriter,
-}
-
 /// When it is ended.
 struct Until {
     timeout: Option<Duration>,
@@ -252,15 +236,12 @@ impl Child {
                     let _ = started.send(Err(ProcessError::Sandbox(refused)));
                     return;
                 }
-                let mut child = match spawn(&start, writers) {
-                    Ok(child) => child,
+                let pid = match spawn(&start, writers) {
+                    Ok(pid) => pid,
                     Err(error) => {
                         let _ = started.send(Err(ProcessError::Start(error)));
                         return;
                     }
-                };
-                let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else {
-                    return;
                 };
                 let processes = CommandProcesses::of_child(pid);
                 running.add(processes);
@@ -271,7 +252,7 @@ impl Child {
                 let _ = exit.send(wait_without_reaping(pid));
                 let _ = may_reap.recv();
                 running.remove(processes);
-                let _ = child.wait();
+                let _ = wait(pid, WaitIdOptions::empty());
             })
             .map_err(ProcessError::Start)?;
         let pid = pid
@@ -294,26 +275,14 @@ impl Drop for Child {
     }
 }
 
-fn spawn(start: &Start, writers: Writers) -> io::Result<Box<dyn ChildWrapper>> {
-    let mut wrap = CommandWrap::with_new(&start.program, |process| {
-        process
-            .args(&start.arguments)
-            .current_dir(&start.cwd)
-            .env_clear()
-            .envs(&start.environment)
-            .stdin(Stdio::null())
-            .stdout(writers.stdout)
-            .stderr(writers.stderr);
-    });
-    wrap.wrap(ProcessSession);
-    // The outer layer waits for every process of the group; what is waited for here is the shell.
-    Ok(wrap.spawn()?.into_inner())
-}
-
 /// Waits for the shell's end and leaves it a zombie, so that its id stays its own.
 pub(super) fn wait_without_reaping(pid: Pid) -> ShellExit {
+    wait(pid, WaitIdOptions::NOWAIT)
+}
+
+fn wait(pid: Pid, how: WaitIdOptions) -> ShellExit {
     loop {
-        match waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
+        match waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | how) {
             Ok(Some(status)) => {
                 return match status.terminating_signal() {
                     Some(signal) => ShellExit::Signal(signal),
