@@ -134,9 +134,9 @@ pub fn units(text: &str) -> u64 {
 
 fn units_of(utf8: &[u8]) -> u64 {
     // Every byte that begins a character is a unit; characters of four bytes are two.
-    let characters = utf8.iter().filter(|byte| (**byte as i8) >= -0x40).count();
-    let pairs = utf8.iter().filter(|byte| **byte >= 0xF0).count();
-    (characters + pairs) as u64
+    let units = |byte: &u8| u8::from((*byte as i8) >= -0x40) + u8::from(*byte >= 0xF0);
+    // Sums that fit a byte are added up sixteen and more at a time.
+    utf8.chunks(96).map(|piece| u64::from(piece.iter().map(units).sum::<u8>())).sum()
 }
 
 /// The length of a value's JSON in UTF-16 units.
