@@ -3,6 +3,7 @@
 //! In memory stay the beginning and the end of the text; once it is more than a result may hold, all of it goes to a
 //! file as it was written. Counts are exact whatever was let go.
 
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 
@@ -23,8 +24,8 @@ pub(crate) struct OutputAccumulator {
     cleaner: TextCleaner,
     /// The first [`HEAD_BYTES`] of the text.
     head: String,
-    /// The last [`TAIL_BYTES`] at least of what is behind the head.
-    tail: String,
+    /// What is behind the head, or the last [`TAIL_BYTES`] at least of it.
+    tail: Tail,
     total_bytes: usize,
     total_breaks: usize,
     /// Bytes of the line that is being written, and of the last one that was finished.
@@ -76,7 +77,7 @@ impl OutputAccumulator {
             limits,
             cleaner: TextCleaner::default(),
             head: String::new(),
-            tail: String::new(),
+            tail: Tail::default(),
             total_bytes: 0,
             total_breaks: 0,
             open_line: 0,
@@ -85,20 +86,30 @@ impl OutputAccumulator {
         }
     }
 
-    /// Takes the next piece of output and gives its text. When it becomes too much, a file is made in `files`.
-    pub(crate) async fn push(&mut self, bytes: &[u8], files: &dyn Files) -> String {
+    /// Takes the next piece of output; `see` gets its text. When it becomes too much, a file is made in `files`.
+    pub(crate) async fn push(&mut self, bytes: &[u8], files: &dyn Files, see: impl FnOnce(&str)) {
         let mut text = String::with_capacity(bytes.len());
         self.cleaner.push(bytes, &mut text);
-        self.add_text(&text);
+        see(&text);
+        self.add_text(text);
         self.keep_raw(bytes, files).await;
-        text
     }
 
-    /// Ends the output and gives the text that was held back. The file is complete then.
-    pub(crate) async fn finish(&mut self, files: &dyn Files) -> String {
+    /// Lets others read in the file what has come so far.
+    pub(crate) async fn flush(&mut self) {
+        if let Raw::Spilled { writer, .. } = &mut self.raw
+            && let Err(error) = writer.flush().await
+        {
+            self.raw = Raw::Lost(error.to_string());
+        }
+    }
+
+    /// Ends the output; `see` gets the text that was held back. The file is complete then.
+    pub(crate) async fn finish(&mut self, files: &dyn Files, see: impl FnOnce(&str)) {
         let mut text = String::new();
         self.cleaner.finish(&mut text);
-        self.add_text(&text);
+        see(&text);
+        self.add_text(text);
         self.keep_raw(&[], files).await;
         if let Raw::Spilled { writer, path } = &mut self.raw {
             self.raw = match writer.shutdown().await {
@@ -106,7 +117,6 @@ impl OutputAccumulator {
                 Err(error) => Raw::Lost(error.to_string()),
             };
         }
-        text
     }
 
     pub(crate) fn snapshot(&self) -> Snapshot {
@@ -147,10 +157,11 @@ impl OutputAccumulator {
 
     pub(crate) fn structured(&self) -> StructuredOutput {
         let omitted = (self.total_bytes - self.head.len()).saturating_sub(TAIL_BYTES);
+        let kept = self.tail.last_bytes(usize::MAX);
         if omitted == 0 {
-            return StructuredOutput { text: format!("{}{}", self.head, self.tail), truncated: false };
+            return StructuredOutput { text: format!("{}{kept}", self.head), truncated: false };
         }
-        let tail = last_bytes(&self.tail, TAIL_BYTES);
+        let tail = last_bytes(&kept, TAIL_BYTES);
         let omitted = self.total_bytes - self.head.len() - tail.len();
         StructuredOutput {
             text: format!("{}\n\n[... {omitted} bytes omitted ...]\n\n{tail}", self.head),
@@ -158,7 +169,7 @@ impl OutputAccumulator {
         }
     }
 
-    fn add_text(&mut self, text: &str) {
+    fn add_text(&mut self, text: String) {
         self.total_bytes += text.len();
         let breaks = memchr::memchr_iter(b'\n', text.as_bytes()).count();
         self.total_breaks += breaks;
@@ -175,27 +186,22 @@ impl OutputAccumulator {
         }
 
         let into_head = if self.tail.is_empty() {
-            floor_char_boundary(text, HEAD_BYTES - self.head.len().min(HEAD_BYTES))
+            floor_char_boundary(&text, HEAD_BYTES - self.head.len().min(HEAD_BYTES))
         } else {
             0
         };
         self.head.push_str(&text[..into_head]);
-        self.tail.push_str(&text[into_head..]);
-        // Let go rarely, so that each byte is moved about once.
-        if self.tail.len() > 2 * TAIL_BYTES {
-            self.tail = last_bytes(&self.tail, TAIL_BYTES).to_owned();
-        }
+        self.tail.push(if into_head == 0 { text } else { text[into_head..].to_owned() });
     }
 
     /// The end of the text: at least what a snapshot may show, from the start of a line where one is near.
     fn recent(&self) -> String {
         // More than fits, and a line break, tell that a line does not fit.
         let wanted = 2 * self.limits.bytes + 2;
-        let mut recent = if self.tail.len() >= wanted {
-            last_bytes(&self.tail, wanted).to_owned()
-        } else {
-            format!("{}{}", last_bytes(&self.head, wanted), self.tail)
-        };
+        let mut recent = self.tail.last_bytes(wanted);
+        if self.tail.bytes < wanted {
+            recent.insert_str(0, last_bytes(&self.head, wanted));
+        }
         if recent.len() < self.total_bytes
             && let Some(first_break) = recent.find('\n')
             && first_break + 1 < recent.len()
@@ -253,6 +259,56 @@ impl FullOutput {
     }
 }
 
+/// The end of a text, in the pieces that it came in, so that none is moved.
+#[derive(Default)]
+struct Tail {
+    pieces: VecDeque<String>,
+    bytes: usize,
+}
+
+impl Tail {
+    /// Smaller pieces are joined to the one before, so that there are never many.
+    const SMALL: usize = 8 * 1024;
+
+    fn is_empty(&self) -> bool {
+        self.bytes == 0
+    }
+
+    fn push(&mut self, mut text: String) {
+        self.bytes += text.len();
+        match self.pieces.back_mut() {
+            _ if text.is_empty() => {}
+            Some(last) if text.len() < Self::SMALL && last.len() < TAIL_BYTES / 2 => last.push_str(&text),
+            _ => {
+                if text.len() < text.capacity() / 2 {
+                    text.shrink_to_fit();
+                }
+                self.pieces.push_back(text);
+            }
+        }
+        while let Some(first) = self.pieces.front()
+            && self.bytes - first.len() >= TAIL_BYTES
+        {
+            self.bytes -= first.len();
+            self.pieces.pop_front();
+        }
+    }
+
+    /// Its last bytes, as far as it has them; less by the part of a character that is cut.
+    fn last_bytes(&self, bytes: usize) -> String {
+        let mut too_much = self.bytes.saturating_sub(bytes);
+        let mut text = String::with_capacity(self.bytes - too_much);
+        for piece in &self.pieces {
+            if too_much >= piece.len() {
+                too_much -= piece.len();
+                continue;
+            }
+            text.push_str(last_bytes(piece, piece.len() - std::mem::take(&mut too_much)));
+        }
+        text
+    }
+}
+
 fn last_bytes(text: &str, bytes: usize) -> &str {
     let mut start = text.len().saturating_sub(bytes);
     while !text.is_char_boundary(start) {
@@ -281,9 +337,9 @@ mod tests {
     async fn accumulate(pieces: &[Vec<u8>], limits: Limits, files: &MemoryFiles) -> OutputAccumulator {
         let mut output = OutputAccumulator::new(limits);
         for piece in pieces {
-            output.push(piece, files).await;
+            output.push(piece, files, |_| {}).await;
         }
-        output.finish(files).await;
+        output.finish(files, |_| {}).await;
         output
     }
 

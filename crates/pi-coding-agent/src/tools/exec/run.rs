@@ -53,15 +53,8 @@ pub(crate) async fn execute(
         tokio::select! {
             piece = pieces.recv() => match piece {
                 Some(piece) => {
-                    let mut taken = pin!(output.push(&piece, files));
-                    // The command is watched meanwhile: a slow disk must not keep it from meeting its deadline.
-                    let text = loop {
-                        tokio::select! {
-                            text = &mut taken => break text,
-                            ended = &mut run, if end.is_none() => end = Some(ended),
-                        }
-                    };
-                    watch.text(&text);
+                    let take = output.push(&piece, files, |text| watch.text(text));
+                    meanwhile(&mut run, &mut end, take).await;
                     news = true;
                 }
                 None if end.is_some() => break,
@@ -73,15 +66,20 @@ pub(crate) async fn execute(
             },
             ended = &mut run, if end.is_none() => end = Some(ended),
             () = tokio::time::sleep_until(due), if news => {
+                meanwhile(&mut run, &mut end, output.flush()).await;
                 watch.update(&output);
                 last_update = Instant::now();
                 news = false;
             }
         }
     }
-    let rest = output.finish(files).await;
-    watch.text(&rest);
-    if news || !rest.is_empty() {
+    output
+        .finish(files, |rest| {
+            watch.text(rest);
+            news |= !rest.is_empty();
+        })
+        .await;
+    if news {
         watch.update(&output);
     }
     Execution {
@@ -89,5 +87,20 @@ pub(crate) async fn execute(
         end: end.unwrap_or(Err(ProcessError::Unsupported)),
         output,
         wall_time: started.elapsed(),
+    }
+}
+
+/// Does something while the command goes on: a slow disk must not keep it from meeting its deadline.
+async fn meanwhile<T>(
+    run: &mut (impl Future<Output = T> + Unpin),
+    end: &mut Option<T>,
+    work: impl Future<Output = ()>,
+) {
+    let mut work = pin!(work);
+    loop {
+        tokio::select! {
+            () = &mut work => break,
+            ended = &mut *run, if end.is_none() => *end = Some(ended),
+        }
     }
 }

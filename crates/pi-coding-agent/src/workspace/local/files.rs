@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use tokio::io::AsyncReadExt;
 
+use super::log_writer::LogWriter;
 use super::{Access, system};
 use crate::workspace::{Entry, FileIdentity, Files, Metadata, OpenedFile, TemporaryFile};
 
@@ -89,6 +90,6 @@ impl Files for LocalFiles {
         let name = format!("{prefix}-{}.log", uuid::Uuid::new_v4().simple());
         let path = self.inner.temp_dir.join(name);
         let file = self.blocking(&path, |_, path| system::create_private(path)).await?;
-        Ok(TemporaryFile { path, writer: Box::pin(tokio::fs::File::from_std(file)) })
+        Ok(TemporaryFile { path, writer: Box::pin(LogWriter::new(file)) })
     }
 }
