@@ -74,7 +74,7 @@ struct Gap {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tree {
     nodes: Vec<Node>,
-    by_id: HashMap<EntryId, EntryIndex>,
+    by_id: HashMap<EntryId, EntryIndex, foldhash::fast::RandomState>,
     labels: IndexMap<EntryId, LabelMark>,
     name: Option<String>,
     gaps: Vec<Gap>,

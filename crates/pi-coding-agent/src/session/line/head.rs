@@ -37,6 +37,9 @@ pub(crate) struct Head<'a> {
 /// Reads a line's beginning: no further than to the entry's ids, its time and, for a message, its role. Writers put
 /// these first, so that the cost does not depend on what the entry holds.
 pub(crate) fn read_line(line: &[u8]) -> Line<'_> {
+    if let Some(head) = usual_message(line) {
+        return Line::Entry(head);
+    }
     let line = line.trim_ascii();
     if line.is_empty() {
         return Line::Blank;
@@ -61,6 +64,34 @@ pub(crate) fn read_line(line: &[u8]) -> Line<'_> {
         }
         _ => Line::Damaged,
     }
+}
+
+/// The one form that writers give to nearly every line, read without walking over members: a session has tens of
+/// thousands of them. `None` leaves a line to the general way, which says the same about this form.
+fn usual_message(line: &[u8]) -> Option<Head<'_>> {
+    line.ends_with(b"}").then_some(())?;
+    let (id, rest) = simple_string(line.strip_prefix(br#"{"type":"message","id":""#)?)?;
+    let rest = rest.strip_prefix(br#","parentId":"#)?;
+    let (parent, rest) = match rest.strip_prefix(b"\"") {
+        Some(parent) => simple_string(parent).map(|(parent, rest)| (Some(parent), rest))?,
+        None => (None, rest.strip_prefix(b"null")?),
+    };
+    let (time, rest) = simple_string(rest.strip_prefix(br#","timestamp":""#)?)?;
+    let (role, _) = simple_string(rest.strip_prefix(br#","message":{"role":""#)?)?;
+    Some(Head {
+        id: id.into(),
+        parent: parent.map(Cow::Borrowed),
+        timestamp: parse_iso(time),
+        kind: EntryKind::Message(MessageRole::of(role)),
+    })
+}
+
+/// A short string of plain ASCII up to its closing quote, and what follows.
+fn simple_string(bytes: &[u8]) -> Option<(&str, &[u8])> {
+    const LONGEST: usize = 64;
+    let end = bytes.iter().take(LONGEST).position(|byte| !matches!(byte, b' '..=b'!' | b'#'..=b'[' | b']'..=b'~'))?;
+    let text = std::str::from_utf8(&bytes[..end]).ok()?;
+    Some((text, bytes[end..].strip_prefix(b"\"")?))
 }
 
 #[derive(Default)]
@@ -143,6 +174,34 @@ mod tests {
         }
         let custom = r#"{"type":"custom","customType":"x","data":{"id":"no"},"id":"c","parentId":null,"timestamp":"2024-01-01T00:00:00.000Z"}"#;
         assert_eq!(read_line(custom.as_bytes()), head("c", None, EntryKind::Custom));
+    }
+
+    #[test]
+    fn the_usual_form_is_read_as_any_other() {
+        fn owned(head: Head<'_>) -> (String, Option<String>, Option<Timestamp>, EntryKind) {
+            (head.id.into_owned(), head.parent.map(Cow::into_owned), head.timestamp, head.kind)
+        }
+        for (parent, time, message) in [
+            ("null", "2024-01-01T00:00:00.000Z", r#"{"role":"user","content":"hi"}"#),
+            ("\"a\"", "2024-02-29T12:34:56.789Z", r#"{"role":"assistant","content":[]}"#),
+            ("\"\"", "no time", r#"{"role":"x-custom"}"#),
+        ] {
+            let line = format!(
+                r#"{{"type":"message","id":"b","parentId":{parent},"timestamp":"{time}","message":{message}}}"#
+            );
+            let other_form = format!(" {line}");
+            let Line::Entry(generally) = read_line(other_form.as_bytes()) else { panic!("{line}") };
+            assert_eq!(owned(usual_message(line.as_bytes()).unwrap()), owned(generally), "{line}");
+        }
+        for line in [
+            r#"{"type":"message","id":"b\u0062","parentId":null,"timestamp":"","message":{"role":"user"}}"#,
+            r#"{"type":"message","id":"é","parentId":null,"timestamp":"","message":{"role":"user"}}"#,
+            r#"{"type":"message","id":"b","parentId":5,"timestamp":"","message":{"role":"user"}}"#,
+            r#"{"type":"message","id":"b","parentId":null,"timestamp":"","message":{"role":"user"#,
+            r#"{"type":"custom","id":"b","parentId":null,"timestamp":""}"#,
+        ] {
+            assert!(usual_message(line.as_bytes()).is_none(), "{line}");
+        }
     }
 
     #[test]
