@@ -304,6 +304,9 @@ pub enum CreateSessionError {
     /// The session refused what it was made with.
     #[error(transparent)]
     AgentSession(#[from] AgentSessionError),
+    /// What the application makes its sessions with could not be had.
+    #[error(transparent)]
+    Application(Box<dyn std::error::Error + Send + Sync>),
 }
 
 /// Makes a session.

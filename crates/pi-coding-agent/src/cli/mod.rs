@@ -11,6 +11,7 @@ mod output;
 mod resources;
 mod run;
 pub mod session_choice;
+mod session_maker;
 mod sessions;
 mod signals;
 pub mod stdin;

@@ -3,34 +3,32 @@
 use std::{
     io::{self, IsTerminal},
     process::ExitCode,
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
 use pi_ai::Message;
 
 use super::{
-    arguments::{Arguments, ExtensionFlag, OutputMode, ToolDefaults},
+    arguments::{Arguments, ExtensionFlag, OutputMode},
     extensions, help,
     initial_message::initial_message,
     list_models,
-    model_choice::{Answerer, choose_model},
     output::{Output, say},
     resources,
     session_choice::choose_session,
+    session_maker::{Brought, SessionMaker},
     sessions,
     signals::{Ended, Signals},
     stdin,
 };
 use crate::{
-    agent_session::{AgentSession, ListenerContext, SessionEvent, SessionPrompt},
+    agent_session::{Activity, AgentSession, ListenerContext, SessionEvent, SessionPrompt},
     extensions::FlagValues,
-    guide::GuideModel,
     host::Host,
     modes::{json, print},
-    resources::SettingsManager,
-    sdk::{self, SessionOptions, create_agent_session},
-    session::SessionEnvironment,
-    tool_selection::{ToolBase, ToolList, ToolSelection},
+    sdk::{self, AgentSessionRuntime, CreateSessionError, SessionStart},
+    session::{SessionEnvironment, SessionManager},
 };
 
 /// Everything that can go wrong before a prompt is answered; printed once, without a trace.
@@ -116,8 +114,8 @@ async fn run(mut arguments: Arguments, host: Host, output: Output) -> Result<u8,
     }
     let mut notices = Notices::default();
     let place = extensions::Place::new(&arguments, &host, &locations);
-    let mut settings = resources::settings_for(&place, &mut notices).await;
-    let mut extensions = place.load(&settings, &mut notices)?;
+    let settings = resources::settings_for(&place, &mut notices).await;
+    let extensions = place.load(&settings, &mut notices)?;
     let flags = settle_flags(&mut arguments, &extensions)?;
     let models = sdk::models_of(&host);
     extensions
@@ -145,94 +143,47 @@ async fn run(mut arguments: Arguments, host: Host, output: Output) -> Result<u8,
     let chosen = choose_session(&arguments, &host, &settings, environment).await?;
     notices.extend(chosen.notices);
     let manager = chosen.manager;
-    // A session works in its own folder, so that relative paths never change their meaning unseen.
-    let elsewhere = manager.cwd() != host.cwd;
-    let host = Host { cwd: manager.cwd().to_owned(), ..host };
-    if elsewhere {
-        let locations = host.locations();
-        let place = extensions::Place::new(&arguments, &host, &locations);
-        settings = resources::settings_for(&place, &mut notices).await;
-        extensions = place.load(&settings, &mut notices)?;
-    }
-    let loader = resources::load(&arguments, host.locations(), &settings, &mut notices).await;
-    let loader = loader.map_err(|problem| problem.to_string())?;
-    let context = manager.context();
-    let chosen_model = choose_model(&arguments, &models, &settings.settings(), &context, &mut notices).await?;
-    let mut options = SessionOptions::default()
-        .host(host.clone())
-        .trust(settings.project_trust())
-        .settings(settings.clone())
-        .resource_loader(loader)
-        .session_manager(manager)
-        .scoped_models(chosen_model.scope)
-        .tool_selection(tool_selection(&arguments, &settings)?)
-        .flag_values(flags);
-    for extension in extensions {
-        options = options.extension(extension);
-    }
-    options = match chosen_model.answerer {
-        Answerer::Model { model, level } => {
-            let options = options.models(models).model(model);
-            match level {
-                Some(level) => options.thinking_level(level),
-                None => options,
-            }
-        }
-        Answerer::Guide => {
-            notices.push(GuideModel::NOTICE.to_owned());
-            options.stream_fn(GuideModel::default()).stand_in_model(GuideModel::model())
-        }
-    };
-    if let Some(network) = arguments.sandbox {
-        options = options.sandbox(network);
-    }
-    let session = create_agent_session(options).await?;
+    let known = (manager.cwd() == host.cwd).then_some(Brought { settings, extensions });
+    let maker = Arc::new(SessionMaker { arguments, host, models, flags });
+    let first = maker.options(&manager, known, &mut notices).await?;
+    let first = Arc::new(Mutex::new(Some(first)));
+    let making = maker.clone();
+    let runtime = AgentSessionRuntime::new(manager, async move |manager: SessionManager, start: SessionStart| {
+        let prepared = first.lock().unwrap_or_else(PoisonError::into_inner).take();
+        making.make(prepared, manager, start).await.map_err(CreateSessionError::Application)
+    })
+    .await?;
+    let session = runtime.session()?;
     if let Err(problem) = extensions::failures(session.extensions(), &mut notices) {
-        session.dispose().await?;
+        drop(session);
+        runtime.dispose().await?;
         return Err(problem.into());
     }
-    if let Some(name) = &arguments.name {
+    if let Some(name) = &maker.arguments.name {
         session.set_name(name).await?;
     }
+    drop(session);
     notices.say();
-    answer(session, mode, prompts, &output).await
+    answer(runtime, mode, prompts, &output).await
 }
 
 /// Has the prompts answered one after another.
 async fn answer(
-    session: AgentSession,
+    runtime: AgentSessionRuntime,
     mode: Mode,
     prompts: Vec<SessionPrompt>,
     output: &Output,
 ) -> Result<u8, Failure> {
     let mut signals = Signals::listen()?;
+    let mut session = runtime.session()?;
     if mode == Mode::Json {
         let header = session.session_manager().with(|session| serde_json::to_string(&session.header().fields));
         output.line(&header?);
-        let output = output.clone();
-        let printer = session.subscribe(async move |event: SessionEvent, context: ListenerContext| {
-            let line = json::line(&event, context.partial().as_deref());
-            match line {
-                Ok(line) => output.line(&line),
-                Err(error) => say(&format!("pi: an event cannot be written as JSON: {error}")),
-            }
-        });
-        printer.detach();
-    } else {
-        let notices =
-            session.subscribe_to_steps(async move |event: SessionEvent, _context: ListenerContext| match event {
-                SessionEvent::AutoRetryStart { attempt, max_attempts, delay, error_message } => {
-                    let seconds = delay.as_secs_f64();
-                    let why = error_message.trim_end_matches('.');
-                    say(&format!("{why}. Trying again in {seconds:.0} s ({attempt} of {max_attempts})."));
-                }
-                SessionEvent::ExtensionError { extension, event, error } => {
-                    say(&format!("Warning: extension `{extension}`, {event}: {error}"));
-                }
-                _ => {}
-            });
-        notices.detach();
     }
+    let listener = output.clone();
+    tell(&session, mode, listener.clone());
+    let listening = async move |session: AgentSession, _start: SessionStart| tell(&session, mode, listener.clone());
+    runtime.on_session(listening).detach();
     let (mut ended, mut failure, mut received) = (None, None, None);
     for prompt in prompts {
         let mut run = std::pin::pin!(session.prompt(prompt));
@@ -261,6 +212,24 @@ async fn answer(
         if ended.is_some() || failure.is_some() || output.closed().is_cancelled() {
             break;
         }
+        // A command may have put another session in the place of this one, or said something that is being answered.
+        session = runtime.settled_session().await?;
+        if session.activity() != Activity::Idle {
+            let mut idle = std::pin::pin!(session.wait_for_idle());
+            tokio::select! {
+                () = &mut idle => {}
+                signal = signals.next() => {
+                    ended = Some(signal);
+                    session.abort();
+                    await_or_quit(idle, &mut signals, &session).await;
+                    break;
+                }
+            }
+            received = session.last_answer();
+        }
+        if runtime.is_shutdown_requested() {
+            break;
+        }
     }
     // The answer that came counts, also when it was left out of the conversation or could not be stored.
     let last = received.map(Message::Assistant).or_else(|| session.last_message());
@@ -282,7 +251,7 @@ async fn answer(
             printed.exit.code()
         }
     };
-    let mut closing = std::pin::pin!(session.clone().dispose());
+    let mut closing = std::pin::pin!(runtime.dispose());
     if ended.is_none() {
         tokio::select! {
             closed = &mut closing => closed?,
@@ -309,6 +278,32 @@ async fn answer(
         (false, true) => Ok(OUTPUT_CLOSED),
         (false, false) => Ok(code),
     }
+}
+
+/// Prints or says what happens in a session.
+fn tell(session: &AgentSession, mode: Mode, output: Output) {
+    if mode == Mode::Json {
+        let printer = session.subscribe(async move |event: SessionEvent, context: ListenerContext| {
+            let line = json::line(&event, context.partial().as_deref());
+            match line {
+                Ok(line) => output.line(&line),
+                Err(error) => say(&format!("pi: an event cannot be written as JSON: {error}")),
+            }
+        });
+        return printer.detach();
+    }
+    let notices = session.subscribe_to_steps(async move |event: SessionEvent, _context: ListenerContext| match event {
+        SessionEvent::AutoRetryStart { attempt, max_attempts, delay, error_message } => {
+            let seconds = delay.as_secs_f64();
+            let why = error_message.trim_end_matches('.');
+            say(&format!("{why}. Trying again in {seconds:.0} s ({attempt} of {max_attempts})."));
+        }
+        SessionEvent::ExtensionError { extension, event, error } => {
+            say(&format!("Warning: extension `{extension}`, {event}: {error}"));
+        }
+        _ => {}
+    });
+    notices.detach();
 }
 
 /// Waits for the end of what was told to end. Whoever signals again does not want to wait: then the commands that run
@@ -363,20 +358,6 @@ fn flags_of_extensions(arguments: &Arguments) -> Vec<(ExtensionFlag, Option<Stri
     let Ok(host) = Host::of_process() else { return Vec::new() };
     let locations = host.locations();
     extensions::Place::new(arguments, &host, &locations).flags()
-}
-
-fn tool_selection(arguments: &Arguments, settings: &SettingsManager) -> Result<ToolSelection, Failure> {
-    let default_tools = settings.settings().default_tools.as_deref().map(ToolList::parse).transpose()?;
-    Ok(ToolSelection {
-        default_tools: default_tools.into_iter().collect(),
-        only: arguments.tools.as_deref().map(ToolList::parse).transpose()?,
-        base: match arguments.tool_defaults {
-            ToolDefaults::Usual => ToolBase::Usual,
-            ToolDefaults::NoBuiltins => ToolBase::NoBuiltins,
-            ToolDefaults::None => ToolBase::Nothing,
-        },
-        exclude: arguments.exclude_tools.clone(),
-    })
 }
 
 fn version(arguments: &Arguments) -> String {

@@ -220,6 +220,11 @@ impl AgentSessionRuntime {
         }
     }
 
+    /// Whether an extension has asked the program to end.
+    pub fn is_shutdown_requested(&self) -> bool {
+        self.shared.end_requested.is_cancelled()
+    }
+
     /// What commands of extensions reach of this runtime: for a host of the program's own that does more.
     pub fn extension_host(&self) -> impl ExtensionHost + use<> {
         RuntimeHost::of(&self.shared)
@@ -237,6 +242,16 @@ impl AgentSessionRuntime {
     /// After [`dispose`](Self::dispose), and when neither the next session nor the one before could be made.
     pub fn session(&self) -> Result<AgentSession, RuntimeError> {
         lock(&self.shared.current).clone().ok_or(RuntimeError::Ended)
+    }
+
+    /// As [`session`](Self::session), after the replacement that is under way, if there is one: a command may return
+    /// before the session that it asked for is there.
+    ///
+    /// # Errors
+    /// As [`session`](Self::session).
+    pub async fn settled_session(&self) -> Result<AgentSession, RuntimeError> {
+        let _replacing = self.shared.replacing.lock().await;
+        self.session()
     }
 
     /// Is told what happens in every session, as [`AgentSession::subscribe`] does for one.

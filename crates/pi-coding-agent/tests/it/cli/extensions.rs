@@ -191,3 +191,38 @@ fn extensions_of_upstream_are_named_and_left_out() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(ran.stderr.contains("extensions/old.ts") && ran.stderr.contains("TypeScript"), "{ran:?}");
 }
+
+/// A script whose command asks for a new session, and is over when that is there.
+const ANEW: &str = r#"
+while IFS= read -r line; do
+  id=${line#*'"id":'}; id=${id%%,*}
+  case "$line" in
+    *'"method":"initialize"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{}}\n' "$id";;
+    *'"method":"command/run"'*) asked=$id; printf '{"jsonrpc":"2.0","id":"n1","method":"session/new","params":{}}\n';;
+    *'"id":"n1"'*) printf '{"jsonrpc":"2.0","id":%s,"result":null}\n' "$asked";;
+    *'"method"'*) printf '{"jsonrpc":"2.0","id":%s,"result":null}\n' "$id";;
+  esac
+done
+"#;
+
+#[test]
+fn a_command_of_an_extension_puts_another_session_in_the_place_of_the_one_that_is_there() {
+    let place = Place::new();
+    let folder = place.cwd().join("anew");
+    extension(&folder, json!({"commands": {"anew": {"description": "Begins anew."}}}));
+    fs::write(folder.join("main.sh"), ANEW).unwrap();
+    let ran = place.run(&["-p", "-e", "anew", "hello there", "/anew", "hello again"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(!ran.stdout.is_empty(), "{ran:?}");
+    let mut said: Vec<Vec<String>> = place
+        .session_files()
+        .iter()
+        .map(|file| {
+            let lines = super::program::lines(&fs::read_to_string(file).unwrap());
+            let user = lines.iter().filter(|line| line["message"]["role"] == "user");
+            user.map(|line| line["message"]["content"][0]["text"].as_str().unwrap_or_default().to_owned()).collect()
+        })
+        .collect();
+    said.sort();
+    assert_eq!(said, [["hello again"], ["hello there"]]);
+}
