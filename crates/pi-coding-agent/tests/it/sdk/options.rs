@@ -286,6 +286,7 @@ fn nothing_in_the_library_is_global() {
             }
             let text = std::fs::read_to_string(&path).unwrap();
             let code = text.split("#[cfg(test)]").next().unwrap();
+            let code = || code.lines().filter(|line| !line.trim_start().starts_with("//"));
             for word in [
                 "env::var",
                 "env::vars",
@@ -301,7 +302,7 @@ fn nothing_in_the_library_is_global() {
             ] {
                 let is_static = |line: &&str| line.trim_start().trim_start_matches("pub ").starts_with("static ");
                 let is_global = |line: &&str| line.contains(word) && (word.starts_with("env") || is_static(line));
-                found.extend(code.lines().filter(is_global).map(|line| format!("{name}: {}", line.trim())));
+                found.extend(code().filter(is_global).map(|line| format!("{name}: {}", line.trim())));
             }
         }
     }
