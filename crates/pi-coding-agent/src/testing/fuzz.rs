@@ -43,6 +43,31 @@ pub fn session_file(data: &[u8]) {
     assert_eq!(closed.context(), session.context());
 }
 
+/// What a program behind an extension writes: however it arrives, the lines are the same, none is kept that is too long,
+/// and each is a message or says why it is none.
+pub fn extension_lines(data: &[u8]) {
+    use crate::extensions::stdio::wire::{LineCutter, read};
+    const LIMIT: usize = 48;
+    let cut = |pieces: &mut dyn Iterator<Item = &[u8]>| {
+        let (mut cutter, mut lines) = (LineCutter::with_limit(LIMIT), Vec::new());
+        let fits = pieces.all(|piece| cutter.feed(piece, |line| lines.push(line.to_vec())).is_ok());
+        (lines, fits)
+    };
+    let (lines, fits) = cut(&mut std::iter::once(data));
+    for size in [1, 3, 7] {
+        assert_eq!(cut(&mut data.chunks(size)), (lines.clone(), fits), "pieces of {size} bytes");
+    }
+    let whole: Vec<&[u8]> = data.split(|byte| *byte == b'\n').collect();
+    assert_eq!(fits, whole.iter().all(|line| line.len() <= LIMIT));
+    assert!(lines.iter().zip(&whole).all(|(line, whole)| line == whole && line.len() <= LIMIT));
+    assert!(!fits || lines.len() + 1 == whole.len());
+    for line in whole {
+        if let Err(problem) = read(line) {
+            assert!(!problem.to_string().is_empty());
+        }
+    }
+}
+
 /// Edits of a file: what is outside the matches stays byte for byte, what was matched looks like what was looked
 /// for, and the patch turns the old text into the new one.
 ///

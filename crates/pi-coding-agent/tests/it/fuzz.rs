@@ -83,6 +83,36 @@ fn edit() {
 }
 
 #[test]
+fn extension_lines() {
+    const WORDS: &[&[u8]] = &[
+        b"\n",
+        b"\n",
+        b"\r\n",
+        b"{",
+        b"}",
+        b"[",
+        b"]",
+        b",",
+        b"\"jsonrpc\":\"2.0\",",
+        b"\"jsonrpc\":\"2.0\"",
+        b"\"id\":1",
+        b"\"id\":null,",
+        b"\"method\":\"log\"",
+        b"\"params\":",
+        b"\"result\":",
+        b"\"error\":{\"code\":",
+        b"null",
+        b"\"",
+        b"\\ud83d",
+        b"1e999",
+        b"[[[[[[[[",
+        "\u{2028}".as_bytes(),
+        b"\xff",
+    ];
+    drive(fuzz::extension_lines, WORDS);
+}
+
+#[test]
 fn session_file() {
     const HEADER: &[u8] = b"{\"type\":\"session\",\"version\":3,\"id\":\"s\"}\n";
     const LINES: &[&[u8]] = &[
