@@ -210,11 +210,14 @@ impl AgentSession {
 }
 
 impl WeakAgentSession {
-    /// Tells the session's listeners that an extension failed.
-    pub(crate) async fn tell_extension_failure(&self, failure: ExtensionFailure) {
-        let Some(inner) = self.inner.upgrade() else { return };
+    /// Tells the session's listeners that an extension failed. Gives the failure back when there are none.
+    pub(crate) async fn tell_extension_failure(&self, failure: ExtensionFailure) -> Option<ExtensionFailure> {
+        let Some(inner) = self.inner.upgrade().filter(|inner| !inner.listeners.is_empty()) else {
+            return Some(failure);
+        };
         let ExtensionFailure { extension, place, message } = failure;
         inner.tell(SessionEvent::ExtensionError { extension, event: place.to_string(), error: message }).await;
+        None
     }
 }
 

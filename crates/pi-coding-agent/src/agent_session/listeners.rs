@@ -92,6 +92,11 @@ impl Listeners {
         drop(listeners);
     }
 
+    /// Whether there is anybody to tell.
+    pub(super) fn is_empty(&self) -> bool {
+        lock(&self.list).listeners.is_empty()
+    }
+
     /// Tells everybody. A listener that panics is dropped and reported, and the others are told all the same.
     pub(super) async fn tell(&self, event: SessionEvent, context: &ListenerContext) {
         let listeners = lock(&self.list).listeners.clone();

@@ -154,13 +154,14 @@ async fn run(mut arguments: Arguments, host: Host, output: Output) -> Result<u8,
     })
     .await?;
     let session = runtime.session()?;
+    if let Some(name) = &maker.arguments.name {
+        session.set_name(name).await?;
+    }
+    // Whatever fails from here on is told to the listeners of the session.
     if let Err(problem) = extensions::failures(session.extensions(), &mut notices) {
         drop(session);
         runtime.dispose().await?;
         return Err(problem.into());
-    }
-    if let Some(name) = &maker.arguments.name {
-        session.set_name(name).await?;
     }
     drop(session);
     notices.say();

@@ -34,6 +34,9 @@ use crate::{
     styled_text::StyledText,
 };
 
+/// Failures that are kept while nobody listens.
+const MOST_FAILURES: usize = 100;
+
 /// The extensions of one session. Clones are handles.
 ///
 /// It calls handlers in their order, one at a time, and contains them: a failure or a panic is reported with the
@@ -372,23 +375,32 @@ impl ExtensionRunner {
         ExtensionContext::new(self.clone(), extension.clone(), signal.clone())
     }
 
-    /// Says what went wrong: to the session's listeners, or, before there is a session, in [`failures`](Self::failures).
+    /// Says what went wrong: to the session's listeners, or, as long as there are none, in [`failures`](Self::failures).
     pub(super) async fn report(&self, failure: ExtensionFailure) {
         tracing::warn!(extension = failure.extension, place = %failure.place, "{}", failure.message);
-        match self.session() {
+        let untold = match self.session() {
             Some(session) => session.tell_extension_failure(failure).await,
-            None => lock(&self.shared.failures).push(failure),
+            None => Some(failure),
+        };
+        let mut failures = lock(&self.shared.failures);
+        // Without anybody who listens they would be kept without end.
+        if failures.len() < MOST_FAILURES {
+            failures.extend(untold);
         }
     }
 
-    /// What went wrong before the session was there.
+    /// What went wrong before anybody listened to the session: the first hundred failures.
     pub fn failures(&self) -> Vec<ExtensionFailure> {
         lock(&self.shared.failures).clone()
     }
 
     /// What is wrong with what extensions bring: failures, and names that two of them have.
     pub fn diagnostics(&self) -> Vec<Diagnostic> {
-        let mut found: Vec<_> = self.failures().iter().map(|failure| Diagnostic::error(failure.to_string())).collect();
+        let as_diagnostic = |failure: &ExtensionFailure| match failure.place {
+            FailurePlace::Loading => Diagnostic::error(failure.to_string()),
+            _ => Diagnostic::warning(failure.to_string()),
+        };
+        let mut found: Vec<_> = self.failures().iter().map(as_diagnostic).collect();
         let (mut tools, mut flags) = (HashSet::new(), HashSet::new());
         for loaded in self.loaded().iter() {
             let brings = loaded.brings();

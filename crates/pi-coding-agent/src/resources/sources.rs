@@ -111,13 +111,21 @@ impl Search<'_> {
             if path.exists() {
                 files.extend(self.files_at(&path, Depth::All));
             } else {
-                let problem = Diagnostic::warning(format!("the settings name a {} that is not there", noun(self.kind)));
+                let text = format!("the settings name {} that is not there", with_article(self.kind));
+                let problem = match self.kind {
+                    // It may be a gate.
+                    ResourceKind::Extension => Diagnostic::error(text),
+                    _ => Diagnostic::warning(text),
+                };
                 found.diagnostics.push(problem.in_file(path));
             }
         }
         if files.is_empty() && !patterns.includes.is_empty() {
             // Patterns alone pick from everything below their folder.
-            files = walk(base, self.extension());
+            files = match self.kind {
+                ResourceKind::Extension => extensions_in(&base.join(folder_name(self.kind))),
+                _ => walk(base, self.extension()),
+            };
         }
         found.items.extend(files.into_iter().filter(|file| patterns.select(file, base)));
     }
@@ -193,6 +201,11 @@ fn noun(kind: ResourceKind) -> &'static str {
         ResourceKind::Theme => "theme",
         ResourceKind::Extension => "extension",
     }
+}
+
+fn with_article(kind: ResourceKind) -> String {
+    let article = if kind == ResourceKind::Extension { "an" } else { "a" };
+    format!("{article} {}", noun(kind))
 }
 
 fn folder_name(kind: ResourceKind) -> &'static str {

@@ -48,14 +48,14 @@ pub fn session_file(data: &[u8]) {
 pub fn extension_lines(data: &[u8]) {
     use crate::extensions::stdio::wire::{LineCutter, read};
     const LIMIT: usize = 48;
-    let cut = |pieces: &mut dyn Iterator<Item = &[u8]>| {
+    let cut = |pieces: &[&[u8]]| {
         let (mut cutter, mut lines) = (LineCutter::with_limit(LIMIT), Vec::new());
-        let fits = pieces.all(|piece| cutter.feed(piece, |line| lines.push(line.to_vec())).is_ok());
+        let fits = pieces.iter().all(|piece| cutter.feed(piece, |line| lines.push(line.to_vec())).is_ok());
         (lines, fits)
     };
-    let (lines, fits) = cut(&mut std::iter::once(data));
+    let (lines, fits) = cut(&[data]);
     for size in [1, 3, 7] {
-        assert_eq!(cut(&mut data.chunks(size)), (lines.clone(), fits), "pieces of {size} bytes");
+        assert_eq!(cut(&data.chunks(size).collect::<Vec<_>>()), (lines.clone(), fits), "pieces of {size} bytes");
     }
     let whole: Vec<&[u8]> = data.split(|byte| *byte == b'\n').collect();
     assert_eq!(fits, whole.iter().all(|line| line.len() <= LIMIT));

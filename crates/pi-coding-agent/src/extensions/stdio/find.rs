@@ -44,11 +44,18 @@ pub fn find_extensions(search: &FindExtensions<'_>) -> FoundExtensions {
     let mut found = FoundExtensions::default();
     let paths = extension_paths(search.locations, search.trust, search.entries, search.named, search.discovery);
     found.diagnostics.extend(paths.diagnostics);
+    let mut seen = HashSet::new();
     for path in paths.items {
         match unsupported(&path) {
             Some(problem) => found.diagnostics.push(problem),
             None => match StdioExtension::read(&path, search.environment.clone()) {
-                Ok(extension) => found.extensions.push(Arc::new(extension)),
+                Ok(extension) => {
+                    // A folder and the manifest in it are the same extension.
+                    let file = extension.manifest().file();
+                    if seen.insert(fs::canonicalize(file).unwrap_or_else(|_| file.to_owned())) {
+                        found.extensions.push(Arc::new(extension));
+                    }
+                }
                 Err(invalid) => found.diagnostics.push(invalid.into()),
             },
         }
@@ -109,7 +116,5 @@ pub(crate) fn extensions_in(folder: &Path) -> Vec<PathBuf> {
         .filter(|path| path.join(MANIFEST_FILE).is_file() || unsupported(path).is_some())
         .collect();
     found.sort_unstable();
-    let mut seen = HashSet::new();
-    found.retain(|path| seen.insert(path.clone()));
     found
 }

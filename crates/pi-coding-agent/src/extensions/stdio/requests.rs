@@ -28,45 +28,47 @@ pub(super) enum Lane {
     Beside,
 }
 
+/// Every method, and how it is answered.
+const METHODS: &[(&str, Lane)] = &[
+    ("session/append_entry", Lane::InOrder),
+    ("session/send_message", Lane::InOrder),
+    ("session/set_label", Lane::InOrder),
+    ("session/state", Lane::InOrder),
+    ("session/entries", Lane::InOrder),
+    ("session/entry", Lane::InOrder),
+    ("session/system_prompt", Lane::InOrder),
+    ("session/abort", Lane::InOrder),
+    ("tools/list", Lane::InOrder),
+    ("tools/set_active", Lane::InOrder),
+    ("flags/get", Lane::InOrder),
+    ("commands/list", Lane::InOrder),
+    ("context/read", Lane::InOrder),
+    ("ui/show", Lane::InOrder),
+    ("ui/notify", Lane::InOrder),
+    ("log", Lane::InOrder),
+    ("session/send_user_message", Lane::Beside),
+    ("session/set_name", Lane::Beside),
+    ("session/set_model", Lane::Beside),
+    ("session/set_thinking_level", Lane::Beside),
+    ("session/wait_for_idle", Lane::Beside),
+    ("session/compact", Lane::Beside),
+    ("session/navigate", Lane::Beside),
+    ("session/reload", Lane::Beside),
+    ("session/new", Lane::Beside),
+    ("session/switch", Lane::Beside),
+    ("session/fork", Lane::Beside),
+    ("bus/emit", Lane::Beside),
+    ("exec", Lane::Beside),
+    ("ui/ask", Lane::Beside),
+    ("ui/confirm", Lane::Beside),
+    ("ui/select", Lane::Beside),
+    ("ui/input", Lane::Beside),
+    ("ui/editor", Lane::Beside),
+];
+
 /// How a method is answered. `None`: there is none of this name.
 pub(super) fn lane(method: &str) -> Option<Lane> {
-    Some(match method {
-        "session/append_entry"
-        | "session/send_message"
-        | "session/set_label"
-        | "session/state"
-        | "session/entries"
-        | "session/entry"
-        | "session/system_prompt"
-        | "session/abort"
-        | "tools/list"
-        | "tools/set_active"
-        | "flags/get"
-        | "commands/list"
-        | "context/read"
-        | "ui/show"
-        | "ui/notify"
-        | "log" => Lane::InOrder,
-        "session/send_user_message"
-        | "session/set_name"
-        | "session/set_model"
-        | "session/set_thinking_level"
-        | "session/wait_for_idle"
-        | "session/compact"
-        | "session/navigate"
-        | "session/reload"
-        | "session/new"
-        | "session/switch"
-        | "session/fork"
-        | "bus/emit"
-        | "exec"
-        | "ui/ask"
-        | "ui/confirm"
-        | "ui/select"
-        | "ui/input"
-        | "ui/editor" => Lane::Beside,
-        _ => return None,
-    })
+    METHODS.iter().find(|(name, _)| *name == method).map(|(_, lane)| *lane)
 }
 
 /// Shows what a tool has so far. After the call has ended it does nothing.
@@ -534,4 +536,18 @@ fn write(answer: &impl Serialize) -> Result<Value, RpcError> {
 
 fn failed(error: ExtensionError) -> RpcError {
     RpcError::new(RpcError::FAILED, error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_docs_name_every_method() {
+        let docs = include_str!("../../../../../docs/extensions.md");
+        for (method, _) in METHODS.iter().filter(|(method, _)| *method != "ui/ask") {
+            assert!(docs.contains(&format!("`{method}`")), "docs/extensions.md does not name `{method}`");
+        }
+        assert!(docs.contains(&format!("`{TOOL_UPDATE}`")));
+    }
 }

@@ -16,7 +16,7 @@ while IFS= read -r line; do
     *'"method":"initialize"'*) printf '%s\n' "$line" > initialize; printf '{"jsonrpc":"2.0","id":%s,"result":{}}\n' "$id";;
     *'"method":"event/project_trust"'*) printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$(cat answer)";;
     *'"method":"event/tool_call"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"block":true,"reason":"Not here."}}\n' "$id";;
-    *'"method":"event/turn_start"'*) exit 5;;
+    *'"method":"event/turn_start"'*|*'"method":"event/session_info_changed"'*) exit 5;;
     '{"jsonrpc":"2.0","id":'*) printf '{"jsonrpc":"2.0","id":%s,"result":null}\n' "$id";;
   esac
 done
@@ -180,6 +180,34 @@ fn an_extension_whose_program_fails_is_named_once_and_the_answer_comes_all_the_s
     assert!(!ran.stdout.is_empty(), "{ran:?}");
     assert!(ran.stderr.contains("extension `fragile`, program: the program ended with exit code 5"), "{ran:?}");
     assert_eq!(ran.stderr.matches("fragile`, program").count(), 1, "{ran:?}");
+}
+
+#[test]
+fn what_fails_before_the_first_prompt_is_said_too() {
+    let place = Place::new();
+    extension(&users(&place, "early"), json!({"events": {"session_info_changed": {}}, "restart": {"policy": "never"}}));
+    let ran = place.run(&["-p", "--name", "a name", "hello"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stderr.contains("extension `early`, program: the program ended with exit code 5"), "{ran:?}");
+}
+
+#[test]
+fn the_same_extension_in_two_ways_is_one_and_settings_name_and_leave_out_others() {
+    let place = Place::new();
+    let flags = |name: &str| json!({"flags": {name: {}}});
+    extension(&users(&place, "one"), flags("one"));
+    extension(&users(&place, "two"), flags("two"));
+    extension(&place.agent_dir().join("more/three"), flags("three"));
+    let folder = users(&place, "one");
+    let named = folder.join("extension.json");
+    let ran = place.run(&["-p", "-e", folder.to_str().unwrap(), "-e", named.to_str().unwrap(), "--one", "hello"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    place.agent_file("settings.json", &json!({"extensions": ["more/three", "-extensions/two"]}).to_string());
+    let help = place.run(&["--help"]);
+    assert!(help.stdout.contains("--one") && help.stdout.contains("--three"), "{help:?}");
+    assert!(!help.stdout.contains("--two"), "{help:?}");
+    place.agent_file("settings.json", &json!({"extensions": ["missing"]}).to_string());
+    fails_with(&place.run(&["-p", "hello"]), &["missing", "the settings name an extension that is not there"]);
 }
 
 #[test]
