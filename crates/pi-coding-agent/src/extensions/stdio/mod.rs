@@ -53,11 +53,11 @@ use crate::workspace::local::Environment;
 ///
 /// ```no_run
 /// use std::path::Path;
-/// use pi_coding_agent::{extensions::stdio::StdioExtension, sdk::SessionOptions};
+/// use pi_coding_agent::{extensions::stdio::StdioExtension, host::Host, sdk::SessionOptions};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let environment: std::collections::BTreeMap<_, _> = std::env::vars_os().collect();
-/// let audit = StdioExtension::read(Path::new("/home/ada/.pi/agent/extensions/audit"), environment)?;
+/// let host = Host::of_process()?;
+/// let audit = StdioExtension::read(Path::new("/home/ada/.pi/agent/extensions/audit"), host.variables)?;
 /// let options = SessionOptions::default().extension(audit);
 /// # let _ = options;
 /// # Ok(()) }
