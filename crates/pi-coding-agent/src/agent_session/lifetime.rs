@@ -45,10 +45,12 @@ impl AgentSession {
         Ok(recorded.and(closed)?)
     }
 
-    /// Ends every command of the session at once, with all it started; none can be begun after it. For a program that
+    /// Ends every command of the session and the programs of its extensions at once, with all they started; no command
+    /// can be begun after it. For a program that
     /// quits without waiting for [`dispose`](Self::dispose), which ends them politely.
     pub fn kill_commands(&self) {
         self.inner.workspace.processes().kill_all();
+        self.inner.extensions.kill();
     }
 
     /// Waits until the session does nothing.

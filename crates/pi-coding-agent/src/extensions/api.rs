@@ -42,11 +42,17 @@ pub(super) struct Registrations {
     pub(super) entry_renderers: IndexMap<String, EntryRenderer>,
     pub(super) message_renderers: IndexMap<String, MessageRenderer>,
     pub(super) bus: Vec<BusHandler>,
-    pub(super) closers: Vec<Closer>,
+    pub(super) kept_running: Vec<Arc<dyn KeptRunning>>,
 }
 
-/// Ends something that an extension keeps running.
-pub(super) type Closer = Arc<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>;
+/// Something that an extension keeps running, for whoever ends it.
+pub(super) trait KeptRunning: Send + Sync {
+    /// Ends it in order, within bounds.
+    fn close(self: Arc<Self>) -> BoxFuture<'static, ()>;
+
+    /// Ends it at once, without waiting.
+    fn kill(&self);
+}
 
 /// A change of the providers.
 #[derive(Clone)]
@@ -75,9 +81,9 @@ impl ExtensionApi {
         self.context.clone()
     }
 
-    /// Ends something that the extension keeps running, after every handler of `session_shutdown` was told.
-    pub(super) fn on_close(&mut self, close: impl Fn() -> BoxFuture<'static, ()> + Send + Sync + 'static) {
-        self.brings.closers.push(Arc::new(close));
+    /// Something that the extension keeps running: it is ended after every handler of `session_shutdown` was told.
+    pub(super) fn keep_running(&mut self, kept: Arc<dyn KeptRunning>) {
+        self.brings.kept_running.push(kept);
     }
 
     /// Handles an event. The handler may answer nothing (where the event has an answer that decides nothing), the

@@ -18,7 +18,7 @@ use super::{
     Command, CommandContext, CommandInfo, Completion, Event, EventKind, Extension, ExtensionApi, ExtensionContext,
     ExtensionError, ExtensionFailure, ExtensionHost, FailurePlace, FlagInfo, FlagValue, FlagValues, HandlerId,
     RenderOptions, RenderedEntry, ShortcutInfo, ThenInSession,
-    api::{ProviderChange, Registrations},
+    api::{KeptRunning, ProviderChange, Registrations},
     contain::{contained, contained_now},
     context::WeakContext,
     flag,
@@ -172,8 +172,16 @@ impl ExtensionRunner {
     /// Ends what extensions keep running, all at once. Each does that within bounds. What is registered stays, but
     /// programs behind it answer no more until the extensions are loaded again.
     pub async fn close(&self) {
-        let closers: Vec<_> = self.loaded().iter().flat_map(|loaded| loaded.brings().closers.clone()).collect();
-        join_all(closers.iter().map(|close| close())).await;
+        join_all(self.kept_running().into_iter().map(KeptRunning::close)).await;
+    }
+
+    /// Ends what extensions keep running, at once and without waiting: for a program that quits.
+    pub(crate) fn kill(&self) {
+        self.kept_running().iter().for_each(|kept| kept.kill());
+    }
+
+    fn kept_running(&self) -> Vec<Arc<dyn KeptRunning>> {
+        self.loaded().iter().flat_map(|loaded| loaded.brings().kept_running.clone()).collect()
     }
 
     /// Cancelled when the session is over; never, as long as there is none.
@@ -208,7 +216,7 @@ impl ExtensionRunner {
         all.entry_renderers.extend(brings.entry_renderers);
         all.message_renderers.extend(brings.message_renderers);
         all.bus.extend(brings.bus);
-        all.closers.extend(brings.closers);
+        all.kept_running.extend(brings.kept_running);
     }
 
     pub(super) fn off(&self, handler: HandlerId) {

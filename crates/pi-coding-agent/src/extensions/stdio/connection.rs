@@ -22,7 +22,7 @@ use super::{
     limits,
     wire::{self, RpcError},
 };
-use crate::{extensions::CommandContext, messages::SessionMessage};
+use crate::{extensions::CommandContext, messages::SessionMessage, workspace::local::program::ProgramKiller};
 
 /// Why a call has no answer.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -95,6 +95,8 @@ pub(super) struct Connection {
     commands: Mutex<Vec<(u64, CommandContext)>>,
     /// The lists that `context` handlers are looking at, by request.
     lists: Mutex<HashMap<u64, Arc<Vec<SessionMessage>>>>,
+    /// Ends the program at once, as long as there is one.
+    killer: Mutex<Option<ProgramKiller>>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -138,6 +140,7 @@ impl Connection {
             tools: Mutex::default(),
             commands: Mutex::default(),
             lists: Mutex::default(),
+            killer: Mutex::default(),
         };
         (Arc::new(connection), to_write)
     }
@@ -149,6 +152,18 @@ impl Connection {
         let waiting = std::mem::take(&mut lock(&self.calls).waiting);
         for (_, waiting) in waiting {
             let _ = waiting.send(Err(CallError::Ended(self.why())));
+        }
+    }
+
+    /// How the program is ended at once; `None` when it has ended.
+    pub(super) fn set_killer(&self, killer: Option<ProgramKiller>) {
+        *lock(&self.killer) = killer;
+    }
+
+    /// Ends the program at once, without waiting.
+    pub(super) fn kill(&self) {
+        if let Some(killer) = &*lock(&self.killer) {
+            killer.kill();
         }
     }
 

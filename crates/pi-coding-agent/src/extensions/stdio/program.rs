@@ -243,6 +243,13 @@ impl Program {
         }
     }
 
+    /// Ends the program at once, without waiting.
+    pub(super) fn kill(&self) {
+        if let Phase::Up(connection) = &*self.shared.phase.borrow() {
+            connection.kill();
+        }
+    }
+
     /// Ends the program in order: tells it, closes its input, and ends what is left of it.
     pub(super) async fn close(&self) {
         let before = self.shared.phase.send_replace(Phase::Ended);

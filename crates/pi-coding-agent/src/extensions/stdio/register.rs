@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use futures::future::BoxFuture;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -15,6 +16,7 @@ use crate::{
     extensions::{
         Command, Completion, EventKind, ExtensionApi, ExtensionContext, ExtensionError, Flag, FlagKind, RenderOptions,
         RenderedEntry, Shortcut,
+        api::KeptRunning,
         event::{self, Boundary, ContextEvent, ContextOutcome, ContextWithSystemOutcome},
         outcome::Outcome,
     },
@@ -85,11 +87,17 @@ pub(super) fn register(pi: &mut ExtensionApi, program: &Arc<Program>) {
             Ok(())
         });
     }
-    let program = program.clone();
-    pi.on_close(move || {
-        let program = program.clone();
-        Box::pin(async move { program.close().await })
-    });
+    pi.keep_running(program.clone());
+}
+
+impl KeptRunning for Program {
+    fn close(self: Arc<Self>) -> BoxFuture<'static, ()> {
+        Box::pin(async move { Self::close(&self).await })
+    }
+
+    fn kill(&self) {
+        Self::kill(self);
+    }
 }
 
 fn event_patience(program: &Program) -> Patience {

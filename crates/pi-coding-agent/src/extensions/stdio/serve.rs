@@ -45,6 +45,7 @@ pub(super) async fn serve(
     to_write: mpsc::Receiver<Vec<u8>>,
 ) -> Ending {
     let ProgramPipes { stdin, stdout, stderr } = pipes;
+    connection.set_killer(Some(program.killer()));
     let mut listening = Listening::new(shared, connection.clone(), stdout, stderr);
     let ended = {
         let mut writing = std::pin::pin!(write(stdin, to_write));
@@ -78,6 +79,7 @@ pub(super) async fn serve(
         listening.drain().await;
     }
     let said = listening.finish().await;
+    connection.set_killer(None);
     let owed = connection.owes_answers();
     let why = match ended {
         Some(ShellExit::Signal(signal)) => format!("the program was ended by signal {signal}"),

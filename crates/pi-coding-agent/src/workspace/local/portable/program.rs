@@ -8,7 +8,7 @@ use process_wrap::tokio::JobObject;
 use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop};
 
 use crate::workspace::ShellExit;
-use crate::workspace::local::program::{ProgramCommand, ProgramPipes};
+use crate::workspace::local::program::{ProgramCommand, ProgramKiller, ProgramPipes};
 
 /// A program that was started. Dropped, it and what it started is ended at once.
 #[derive(Debug)]
@@ -40,6 +40,11 @@ impl LocalProgram {
         };
         let pipes = ProgramPipes { stdin: Box::new(stdin), stdout: Box::new(stdout), stderr: Box::new(stderr) };
         Ok((Self { child: std::sync::Mutex::new(child), exit: None }, pipes))
+    }
+
+    /// What ends it at once: nothing, because its job ends with this process.
+    pub(crate) fn killer(&self) -> ProgramKiller {
+        ProgramKiller(Box::new(|| {}))
     }
 
     /// Waits for the end of the program itself, not of what it started. It may be asked again.

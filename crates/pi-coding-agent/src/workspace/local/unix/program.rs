@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 use super::processes::wait_without_reaping;
 use super::session::CommandProcesses;
 use crate::workspace::ShellExit;
-use crate::workspace::local::program::{ProgramCommand, ProgramPipes};
+use crate::workspace::local::program::{ProgramCommand, ProgramKiller, ProgramPipes};
 
 /// A program that was started. Dropped, it and everything in its session is ended at once.
 #[derive(Debug)]
@@ -69,6 +69,15 @@ impl LocalProgram {
             stderr: Box::new(pipe::Receiver::from_owned_fd(started.stderr)?),
         };
         Ok((program, pipes))
+    }
+
+    /// What ends it at once. The program is not reaped as long as that is kept.
+    pub(crate) fn killer(&self) -> ProgramKiller {
+        let (processes, reap) = (self.processes, self.reap.clone());
+        ProgramKiller(Box::new(move || {
+            let _unreaped = &reap;
+            processes.signal(Signal::KILL);
+        }))
     }
 
     /// Waits for the end of the program itself, not of what it started. It may be asked again.

@@ -88,6 +88,15 @@ async fn a_program_may_have_the_extensions_loaded_again_from_its_command() {
 }
 
 #[tokio::test]
+async fn one_that_quits_at_once_leaves_no_program_behind() {
+    let folder = listening("initialize) trap '' TERM HUP INT; sleep 300 & echo $! > child; reply \"$id\" '{}';;");
+    let fixture = folder.session([]).await;
+    // As a program does that is signalled twice.
+    fixture.session.kill_commands();
+    until("the end of both", || !runs(&folder.file("pid")) && !runs(&folder.file("child"))).await;
+}
+
+#[tokio::test]
 async fn two_sessions_have_a_program_each() {
     let folder = listening("");
     let one = folder.session([]).await;
