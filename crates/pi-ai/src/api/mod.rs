@@ -34,6 +34,7 @@ pub mod openai_completions;
 pub mod openai_responses;
 pub(crate) mod phrases;
 pub mod pi_messages;
+mod pieces;
 mod reader;
 pub mod retry;
 pub mod sse;

@@ -2,10 +2,7 @@
 
 use std::collections::HashMap;
 
-use serde::{
-    Deserialize, Deserializer,
-    de::{self, MapAccess, SeqAccess, Visitor},
-};
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::tool_call_id;
@@ -15,6 +12,7 @@ use crate::{
         decode::{self, Arguments, Count, FunctionDelta, Index, List, Object, Payload, Scratch, Text},
         errors,
         finish::Finish,
+        pieces::{Piece, Pieces},
     },
     error::{ErrorKind, ProviderError},
     id::ProviderId,
@@ -50,38 +48,6 @@ struct Delta<'a> {
     #[serde(borrow)]
     content: Pieces<'a>,
     tool_calls: List<CallDelta<'a>>,
-}
-
-/// A piece of text, or a list of pieces of text and reasoning.
-#[derive(Debug, Default)]
-enum Pieces<'a> {
-    #[default]
-    None,
-    Text(Text<'a>),
-    List(Vec<Piece<'a>>),
-}
-
-/// A text, or an object with a type.
-#[derive(Debug)]
-enum Piece<'a> {
-    Text(Text<'a>),
-    Typed(TypedPiece<'a>),
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct TypedPiece<'a> {
-    #[serde(borrow, rename = "type")]
-    kind: Text<'a>,
-    text: Text<'a>,
-    thinking: List<ThinkingPiece<'a>>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct ThinkingPiece<'a> {
-    #[serde(borrow)]
-    text: Text<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -331,65 +297,5 @@ impl Decoder for MistralDecoder {
             }
         }
         Ok(())
-    }
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for Pieces<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct TextOrList<'a>(std::marker::PhantomData<&'a ()>);
-        impl<'de: 'a, 'a> Visitor<'de> for TextOrList<'a> {
-            type Value = Pieces<'a>;
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("text or a list of pieces")
-            }
-            fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<Pieces<'a>, E> {
-                Ok(Pieces::Text(Text::borrowed(text)))
-            }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Pieces<'a>, E> {
-                Ok(Pieces::Text(Text::owned(text.to_owned())))
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Pieces<'a>, A::Error> {
-                let mut pieces = Vec::new();
-                while let Some(piece) = list.next_element::<Option<Piece<'a>>>()? {
-                    pieces.extend(piece);
-                }
-                Ok(Pieces::List(pieces))
-            }
-            decode::ignore_other_types!(@scalars);
-            decode::ignore_other_types!(@numbers);
-            decode::ignore_other_types!(@object);
-        }
-        deserializer.deserialize_any(TextOrList(std::marker::PhantomData))
-    }
-}
-
-impl Default for Piece<'_> {
-    fn default() -> Self {
-        Self::Text(Text::default())
-    }
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for Piece<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct TextOrTyped<'a>(std::marker::PhantomData<&'a ()>);
-        impl<'de: 'a, 'a> Visitor<'de> for TextOrTyped<'a> {
-            type Value = Piece<'a>;
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("a piece of content")
-            }
-            fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<Piece<'a>, E> {
-                Ok(Piece::Text(Text::borrowed(text)))
-            }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Piece<'a>, E> {
-                Ok(Piece::Text(Text::owned(text.to_owned())))
-            }
-            fn visit_map<A: MapAccess<'de>>(self, object: A) -> Result<Piece<'a>, A::Error> {
-                TypedPiece::deserialize(de::value::MapAccessDeserializer::new(object)).map(Piece::Typed)
-            }
-            decode::ignore_other_types!(@scalars);
-            decode::ignore_other_types!(@numbers);
-            decode::ignore_other_types!(@list);
-        }
-        deserializer.deserialize_any(TextOrTyped(std::marker::PhantomData))
     }
 }

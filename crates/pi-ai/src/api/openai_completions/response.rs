@@ -19,6 +19,7 @@ use crate::{
         errors,
         finish::Finish,
         headers::is_openrouter,
+        pieces::{Piece, Pieces},
     },
     error::{ErrorKind, ProviderError},
     message::{AssistantBlock, StopReason, ThinkingContent, ToolCall},
@@ -48,6 +49,8 @@ struct Choice<'a> {
     index: Index,
     #[serde(borrow)]
     delta: Object<Delta<'a>>,
+    /// What servers send that do not stream: the whole answer.
+    message: Object<Box<Delta<'a>>>,
     finish_reason: Text<'a>,
     usage: Object<Box<RawUsage>>,
 }
@@ -56,7 +59,8 @@ struct Choice<'a> {
 #[serde(default)]
 struct Delta<'a> {
     #[serde(borrow)]
-    content: Text<'a>,
+    content: Pieces<'a>,
+    refusal: Text<'a>,
     reasoning_content: Text<'a>,
     reasoning: Text<'a>,
     reasoning_text: Text<'a>,
@@ -168,7 +172,7 @@ impl ChatDecoder {
         }
     }
 
-    fn chunk(&mut self, chunk: Chunk<'_>, answer: &mut MessageBuilder) -> Result<(), ProviderError> {
+    fn chunk(&mut self, chunk: Chunk<'_>, answer: &mut MessageBuilder) {
         if let Some(id) = chunk.id.non_empty()
             && answer.message().response_id.as_deref().is_none_or(str::is_empty)
         {
@@ -181,8 +185,7 @@ impl ChatDecoder {
             answer.complete(|message| message.response_model = Some(model.to_owned()));
         }
         let Some(choice) = chunk.choices else {
-            self.usage(chunk.usage, answer);
-            return Ok(());
+            return self.usage(chunk.usage, answer);
         };
         // Some servers count in the choice.
         self.usage(if chunk.usage.0.is_some() { chunk.usage } else { choice.usage }, answer);
@@ -190,9 +193,14 @@ impl ChatDecoder {
             answer.complete(|message| message.raw_stop_reason = Some(reason.to_owned()));
             self.finish = Some(self.finish_of(reason));
         }
-        match choice.delta.0 {
-            Some(delta) => self.delta(delta, answer),
-            None => Ok(()),
+        if let Some(delta) = choice.delta.0 {
+            self.delta(delta, answer);
+        }
+        // Behind deltas it is said once more.
+        if let Some(message) = choice.message.0
+            && answer.message().content.is_empty()
+        {
+            self.delta(*message, answer);
         }
     }
 
@@ -239,7 +247,7 @@ impl ChatDecoder {
         })
     }
 
-    fn delta(&mut self, delta: Delta<'_>, answer: &mut MessageBuilder) -> Result<(), ProviderError> {
+    fn delta(&mut self, delta: Delta<'_>, answer: &mut MessageBuilder) {
         // Reasoning first: some gateways put it into one delta with the answer that follows it. Some servers send it
         // in two fields at once.
         let fields = [
@@ -252,8 +260,7 @@ impl ChatDecoder {
                 "reasoning" if self.model.provider == "opencode-go" => "reasoning_content",
                 field => field,
             };
-            let block = self.thinking_block(field, answer);
-            answer.push_thinking(block, text);
+            self.think(field, text, answer);
         }
         for detail in delta.reasoning_details.0 {
             let detail = Value::Object(detail);
@@ -264,14 +271,44 @@ impl ChatDecoder {
                 self.add_detail(detail);
             }
         }
-        if delta.content.non_empty().is_some() {
-            let block = *self.text.get_or_insert_with(|| answer.start_text());
-            answer.push_text(block, delta.content.into_string());
+        match delta.content {
+            Pieces::None => {}
+            Pieces::Text(text) => self.write(text, answer),
+            Pieces::List(pieces) => pieces.into_iter().for_each(|piece| self.piece(piece, answer)),
         }
+        self.write(delta.refusal, answer);
         for call in delta.tool_calls.0 {
             self.call(call, answer);
         }
-        Ok(())
+    }
+
+    fn piece(&mut self, piece: Piece<'_>, answer: &mut MessageBuilder) {
+        match piece {
+            Piece::Text(text) => self.write(text, answer),
+            Piece::Typed(piece) => match piece.kind.as_str().unwrap_or("text") {
+                "text" | "output_text" => self.write(piece.text, answer),
+                "refusal" => self.write(piece.refusal, answer),
+                "thinking" => {
+                    for text in piece.thinking.0.iter().filter_map(|piece| piece.text.non_empty()) {
+                        self.think("", text, answer);
+                    }
+                }
+                _ => {}
+            },
+        }
+    }
+
+    /// Empty text does not begin a block.
+    fn write(&mut self, text: Text<'_>, answer: &mut MessageBuilder) {
+        if text.non_empty().is_some() {
+            let block = *self.text.get_or_insert_with(|| answer.start_text());
+            answer.push_text(block, text.into_string());
+        }
+    }
+
+    fn think(&mut self, signature: &str, text: &str, answer: &mut MessageBuilder) {
+        let block = self.thinking_block(signature, answer);
+        answer.push_thinking(block, text);
     }
 
     fn thinking_block(&mut self, signature: &str, answer: &mut MessageBuilder) -> usize {
@@ -451,7 +488,10 @@ impl Decoder for ChatDecoder {
         let outcome = match decode::payload::<Chunk<'_>>(frame, &self.model.provider, &mut scratch) {
             Ok(Payload::Done) => return Ok(Flow::Complete),
             Ok(Payload::Object(chunk)) if is_error(frame, &chunk) => failed(&self.model.provider),
-            Ok(Payload::Object(chunk)) => self.chunk(chunk, answer),
+            Ok(Payload::Object(chunk)) => {
+                self.chunk(chunk, answer);
+                Ok(())
+            }
             Ok(Payload::Other) if frame.name == Some("error") => failed(&self.model.provider),
             Ok(Payload::Nothing | Payload::Other) => Ok(()),
             Err(error) => Err(error),

@@ -321,3 +321,49 @@ fn the_signature_of_a_call_is_kept_on_it_and_goes_back_with_it() {
     let parts = &sent["contents"][1]["parts"];
     assert_eq!((&parts[0]["thoughtSignature"], parts[1].get("thoughtSignature")), (&json!("c2lnMQ=="), None));
 }
+
+/// The events of a chat answer with these choices.
+fn chat(choices: impl IntoIterator<Item = Value>) -> String {
+    choices.into_iter().map(|choice| format!("data: {}\n\n", json!({ "choices": [choice] }))).collect()
+}
+
+#[test]
+fn content_may_come_as_a_list_of_parts() {
+    let body = chat([
+        json!({"delta": {"content": [
+            {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]},
+            {"type": "text", "text": "Hel"}, null, 7, {"type": "future", "text": "x"}, "lo",
+        ]}}),
+        json!({"delta": {"content": [{"text": " wor"}, {"type": "refusal", "refusal": "ld"}]}, "finish_reason": "stop"}),
+    ]);
+    let (message, error) = read(&model(CHAT, json!({})), &[body.as_bytes()]);
+    assert_eq!((message.text().as_str(), message.stop_reason), ("Hello world", StopReason::Stop), "{error:?}");
+    let AssistantBlock::Thinking(thinking) = &message.content[0] else { panic!("{:?}", message.content) };
+    assert_eq!(thinking.thinking, "hm");
+}
+
+#[test]
+fn a_refusal_is_an_answer() {
+    let body = chat([
+        json!({"delta": {"content": null, "refusal": "I can"}}),
+        json!({"delta": {"refusal": "not."}, "finish_reason": "stop"}),
+    ]);
+    let (message, error) = read(&model(CHAT, json!({})), &[body.as_bytes()]);
+    assert_eq!((message.text().as_str(), message.stop_reason), ("I cannot.", StopReason::Stop), "{error:?}");
+}
+
+#[test]
+fn a_message_in_place_of_deltas_is_taken_and_one_after_them_is_not() {
+    let call = json!({"id": "c", "type": "function", "function": {"name": "ls", "arguments": "{}"}});
+    let whole =
+        json!({"message": {"role": "assistant", "content": "all", "tool_calls": [call]}, "finish_reason": "stop"});
+    for (choices, text) in [
+        (vec![whole.clone()], "all"),
+        (vec![json!({"delta": {"role": "assistant", "content": ""}}), whole.clone()], "all"),
+        (vec![json!({"delta": {"content": "al"}}), json!({"delta": {"content": "l."}}), whole.clone()], "all."),
+    ] {
+        let (message, error) = read(&model(CHAT, json!({})), &[chat(choices.clone()).as_bytes()]);
+        assert_eq!(message.text(), text, "{choices:?} {error:?}");
+        assert_eq!(message.tool_calls().count(), usize::from(text == "all"));
+    }
+}
