@@ -25,21 +25,15 @@ pub(crate) fn run(size: Size) -> Result<Vec<Finding>, Error> {
     Ok(rows.into_iter().map(Finding::Row).collect())
 }
 
-/// Turns with one tool call in a measured run.
-const TURNS: usize = 10;
-
 /// What a turn with one tool call costs with a model that answers at once and both hooks set.
 ///
 /// The goals are 20 µs per turn and 30 ns per message of the transcript, so a turn at 100 messages may cost 23 µs.
 fn turns(size: Size) -> Result<[Row; 2], Error> {
     let runtime = current_thread()?;
     let (short, long) = (transcript(100), transcript(100_000));
-    let (mut at_short, mut at_long) = (Vec::new(), Vec::new());
-    for _ in 0..size.pick(51, 301) {
-        at_short.push(turn(&runtime, &short));
-        at_long.push(turn(&runtime, &long));
-    }
-    let (at_short, at_long) = (median(at_short), median(at_long));
+    // One length after the other: a run over the long transcript leaves nothing of the short one in the caches.
+    let at_short = turn(&runtime, &short, size.pick(201, 1001));
+    let at_long = turn(&runtime, &long, size.pick(25, 101));
     let per_message = (at_long - at_short) / (long.len() - short.len()) as f64;
     Ok([
         Row::new("agent.turn_at_100_messages", at_short / 1000.0, "us").goal(Goal::Value(23.0)),
@@ -47,9 +41,21 @@ fn turns(size: Size) -> Result<[Row; 2], Error> {
     ])
 }
 
-/// Nanoseconds of CPU time per turn. Starting the run, which looks at the transcript once, is part of it.
-fn turn(runtime: &Runtime, transcript: &[AgentMessage]) -> f64 {
-    let agent = Agent::builder(calls_a_tool(TURNS))
+/// Nanoseconds of CPU time per turn: what many turns cost more than few. What a run costs once is no part of it.
+fn turn(runtime: &Runtime, transcript: &[AgentMessage], runs: usize) -> f64 {
+    const FEW: usize = 10;
+    const MANY: usize = 30;
+    let (mut few, mut many) = (Vec::new(), Vec::new());
+    for _ in 0..runs {
+        few.push(run_of(runtime, transcript, FEW));
+        many.push(run_of(runtime, transcript, MANY));
+    }
+    (median(many) - median(few)) / (MANY - FEW) as f64
+}
+
+/// Nanoseconds of CPU time of a run with so many tool calls, one after the other.
+fn run_of(runtime: &Runtime, transcript: &[AgentMessage], calls: usize) -> f64 {
+    let agent = Agent::builder(calls_a_tool(calls))
         .messages(transcript.iter().cloned())
         .tool(instant_tool())
         .transform_context(async |messages: Vec<AgentMessage>, _signal| black_box(messages))
@@ -57,9 +63,9 @@ fn turn(runtime: &Runtime, transcript: &[AgentMessage]) -> f64 {
     let start = thread_cpu();
     runtime.block_on(async {
         let reply = agent.prompt("go").await;
-        assert_eq!(reply.map(|reply| reply.messages().len()).unwrap_or_default(), 2 * TURNS + 2);
+        assert_eq!(reply.map(|reply| reply.messages().len()).unwrap_or_default(), 2 * calls + 2);
     });
-    (thread_cpu() - start).as_nanos() as f64 / (TURNS + 1) as f64
+    (thread_cpu() - start).as_nanos() as f64
 }
 
 const DELTAS: usize = 200_000;
@@ -143,6 +149,7 @@ fn idle_agents() -> Result<Row, Error> {
 /// How fairly a thousand agents share two threads: the latest end of ten turns, against the mean one.
 fn running_agents(size: Size) -> Result<Row, Error> {
     const AGENTS: usize = 1_000;
+    const TURNS: usize = 10;
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let mut ratios = Vec::new();
     for _ in 0..size.pick(5, 15) {

@@ -16,7 +16,7 @@ use crate::{
     usage::Usage,
 };
 
-/// Any event. Every field may be missing.
+/// Any event. Every field may be missing; what is rare is boxed, because nearly all events are deltas, and are moved.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Event<'a> {
@@ -26,23 +26,23 @@ struct Event<'a> {
     delta: Text<'a>,
     content: Text<'a>,
     content_signature: Text<'a>,
-    redacted: Value,
+    redacted: Option<Box<Value>>,
     id: Text<'a>,
     tool_name: Text<'a>,
-    tool_call: Option<ToolCall>,
+    tool_call: Option<Box<ToolCall>>,
     reason: Option<StopReason>,
-    usage: Option<Usage>,
+    usage: Option<Box<Usage>>,
     error_message: Text<'a>,
-    error: Object<RawError>,
+    error: Option<Box<Object<RawError>>>,
     response_id: Text<'a>,
     response_model: Text<'a>,
     provider_thinking_level: Text<'a>,
     raw_stop_reason: Text<'a>,
-    end_turn: Value,
-    deferred: Value,
-    diagnostics: Value,
+    end_turn: Option<Box<Value>>,
+    deferred: Option<Box<Value>>,
+    diagnostics: Option<Box<Value>>,
     /// What a gateway changed about the request.
-    rewrite: Value,
+    rewrite: Option<Box<Value>>,
     late_signatures: Vec<(usize, String)>,
 }
 
@@ -83,16 +83,19 @@ impl EventDecoder {
                 answer.start_thinking(ThinkingContent {
                     thinking: event.content.into_string(),
                     thinking_signature: event.content_signature.as_str().map(str::to_owned),
-                    redacted: event.redacted.as_bool(),
+                    redacted: event.redacted.as_deref().and_then(Value::as_bool),
                 });
             }
             "toolcall_start" => {
                 self.next(event.content_index, answer)?;
-                let begun = event.tool_call.unwrap_or_else(|| ToolCall {
-                    id: event.id.as_str().unwrap_or_default().into(),
-                    name: event.tool_name.into_string(),
-                    ..ToolCall::default()
-                });
+                let begun = event.tool_call.map_or_else(
+                    || ToolCall {
+                        id: event.id.as_str().unwrap_or_default().into(),
+                        name: event.tool_name.into_string(),
+                        ..ToolCall::default()
+                    },
+                    |call| *call,
+                );
                 answer.start_tool_call(begun);
             }
             "text_delta" => {
@@ -118,7 +121,7 @@ impl EventDecoder {
             "toolcall_end" => {
                 let block = self.known(event.content_index, BlockKind::ToolCall, answer)?;
                 match event.tool_call {
-                    Some(call) => answer.end_tool_call_with(block, call),
+                    Some(call) => answer.end_tool_call_with(block, *call),
                     None => answer.end_tool_call(block),
                 }
             }
@@ -146,7 +149,7 @@ impl EventDecoder {
             Some(message) => message.to_owned(),
             None => format!("{} ended the answer with an error and did not say which.", self.provider),
         };
-        let raw = event.error.0.as_ref();
+        let raw = event.error.as_ref().and_then(|error| error.0.as_ref());
         let named = raw.and_then(|raw| raw.kind);
         let kind = match (aborted, named) {
             (true, _) => ErrorKind::Aborted,
@@ -198,7 +201,7 @@ fn end(event: Event<'_>, block: usize, answer: &MessageBuilder) -> BlockEnd {
     BlockEnd {
         text: event.content.as_str().filter(|whole| *whole != so_far).map(str::to_owned),
         signature: event.content_signature.as_str().map(str::to_owned),
-        redacted: event.redacted.as_bool(),
+        redacted: event.redacted.as_deref().and_then(Value::as_bool),
     }
 }
 
@@ -208,21 +211,19 @@ fn complete(event: Event<'_>, answer: &mut MessageBuilder) {
         answer.sign_late(*index, signature.clone());
     }
     let owned = |text: &Text<'_>| text.non_empty().map(str::to_owned);
-    let present = |value: Value| (!value.is_null()).then_some(value);
-    let rewrite = present(event.rewrite);
     answer.complete(|message| {
         if let Some(usage) = event.usage {
-            message.usage = usage;
+            message.usage = *usage;
         }
         message.response_id = owned(&event.response_id);
         message.response_model = owned(&event.response_model);
         message.provider_thinking_level = owned(&event.provider_thinking_level);
         message.raw_stop_reason = owned(&event.raw_stop_reason);
-        message.end_turn = event.end_turn.as_bool();
-        message.deferred = present(event.deferred);
-        message.diagnostics = present(event.diagnostics);
+        message.end_turn = event.end_turn.as_deref().and_then(Value::as_bool);
+        message.deferred = event.deferred.map(|value| *value);
+        message.diagnostics = event.diagnostics.map(|value| *value);
     });
-    if let Some(rewrite) = rewrite {
+    if let Some(rewrite) = event.rewrite {
         let timestamp = serde_json::json!(answer.message().timestamp);
         answer.diagnose(serde_json::json!({
             "type": "pi_messages_rewrite", "timestamp": timestamp, "details": rewrite,

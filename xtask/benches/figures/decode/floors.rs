@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::hint::black_box;
 
+use aws_smithy_eventstream::frame::read_message_from;
+use bytes::Bytes;
 use memchr::memmem;
 use serde::Deserialize;
 
@@ -36,14 +38,13 @@ pub(super) fn pi_floor(body: &[u8]) {
     each::<PiEvent<'_>>(body);
 }
 
-/// The floor of the Bedrock wire: frames found by their lengths, their check sums not looked at.
-pub(super) fn bedrock_floor(mut body: &[u8]) {
+/// The floor of the Bedrock wire, whose frames are read by the same crate: that a frame is whole has to be checked.
+pub(super) fn bedrock_floor(body: &[u8]) {
+    let mut body = Bytes::copy_from_slice(body);
     let length = |at: &[u8]| at.first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes) as usize);
-    while body.len() >= 16 {
-        let (frame, rest) = body.split_at(length(body));
-        let payload = &frame[12 + length(&frame[4..])..frame.len() - 4];
-        black_box(serde_json::from_slice::<ConverseEvent<'_>>(payload).expect("the payloads are JSON"));
-        body = rest;
+    while !body.is_empty() {
+        let frame = read_message_from(body.split_to(length(&body))).expect("the frames are whole");
+        black_box(serde_json::from_slice::<ConverseEvent<'_>>(frame.payload()).expect("the payloads are JSON"));
     }
 }
 
