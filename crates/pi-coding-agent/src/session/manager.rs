@@ -492,18 +492,21 @@ impl SessionManager {
         uncancelled(async move { this.shared.writer.lock().await.sync().await.map_err(SessionError::Store) }).await
     }
 
-    /// Forces everything to the disk and, unless there are other handles, lets go of the file, so that it can be opened
-    /// for writing again. Reading goes on.
+    /// Ends as [`close`](Self::close) does, unless there are other handles; then only a turn is ended.
     pub(crate) async fn close_if_last(&self) -> Result<(), SessionError> {
-        if Arc::strong_count(&self.shared) > 1 { self.sync().await } else { self.close().await }
+        if Arc::strong_count(&self.shared) > 1 { self.end_turn().await } else { self.close().await }
     }
 
-    /// Forces everything to the disk and lets go of the file. Reading goes on.
+    /// Forces everything to the disk, if the [`SyncPolicy`] ever does, and lets go of the file, so that it can be opened
+    /// for writing again. Reading goes on.
     pub(crate) async fn close(&self) -> Result<(), SessionError> {
         let this = self.clone();
         uncancelled(async move {
             let mut writer = this.shared.writer.lock().await;
-            let synced = writer.sync().await;
+            let synced = match this.shared.environment.sync {
+                SyncPolicy::Never => Ok(()),
+                SyncPolicy::PerTurn | SyncPolicy::PerEntry => writer.sync().await,
+            };
             let mut persistence = this.shared.persistence.lock().unwrap_or_else(PoisonError::into_inner);
             if let Persistence::File { path } = &*persistence {
                 *persistence = Persistence::ReadOnly { path: path.clone() };

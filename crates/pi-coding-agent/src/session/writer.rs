@@ -102,7 +102,7 @@ impl Writer {
                 let (background, target) = (environment.clone(), path.clone());
                 let store = super::manager::in_background(move || create_file(&background, &target, &all)).await?;
                 let new_source = store.reader();
-                *self = Self::store(store, None);
+                *self = Self::Store { store: Box::new(store), copy: None, is_synced: false, kept: Durability::Written };
                 let mut written = self.written(environment).await;
                 (written.new_file, written.new_source) = (Some(path), new_source);
                 Ok(written)

@@ -11,7 +11,8 @@ use std::{
 
 use pi_ai::Message;
 use pi_coding_agent::session::{
-    Access, EntryId, ListOptions, NewSession, SessionEnvironment, SessionFolder, SessionManager, SyncPolicy,
+    Access, Durability, EntryId, ListOptions, NewSession, SessionEnvironment, SessionFolder, SessionManager,
+    SyncPolicy,
     store::disk::{Disk, DiskFile, FileFacts, OpenMode, SystemDisk},
 };
 
@@ -49,13 +50,21 @@ struct Shared {
     fault: Fault,
     fail_at: usize,
     operations: AtomicUsize,
+    /// How often a file or a folder was forced to the disk.
+    syncs: AtomicUsize,
     /// What failed, for messages.
     failed: Mutex<Option<&'static str>>,
 }
 
 impl FaultyDisk {
     fn new(fault: Fault, fail_at: usize) -> Self {
-        let shared = Shared { fault, fail_at, operations: AtomicUsize::new(0), failed: Mutex::new(None) };
+        let shared = Shared {
+            fault,
+            fail_at,
+            operations: AtomicUsize::new(0),
+            syncs: AtomicUsize::new(0),
+            failed: Mutex::new(None),
+        };
         Self { shared: Arc::new(shared) }
     }
 
@@ -120,6 +129,7 @@ impl Disk for FaultyDisk {
     }
 
     fn sync_folder(&self, _path: &Path) -> io::Result<()> {
+        self.shared.syncs.fetch_add(1, Ordering::Relaxed);
         self.step("sync_folder")
     }
 }
@@ -161,6 +171,7 @@ impl DiskFile for FaultyFile {
 
     fn sync(&self) -> io::Result<()> {
         // The power is not cut here, and forcing a disk takes a while.
+        self.disk.shared.syncs.fetch_add(1, Ordering::Relaxed);
         self.disk.step("sync")
     }
 }
@@ -295,4 +306,29 @@ async fn a_write_that_stops_in_the_middle_loses_nothing_that_was_acknowledged() 
 #[tokio::test]
 async fn writes_that_come_in_small_parts_are_completed() {
     assert_eq!(run(Fault::Slow, 0).await, None);
+}
+
+#[tokio::test]
+async fn the_setting_says_when_a_session_is_forced_to_the_disk_from_its_first_entry_on() {
+    // An entry that makes the file forces its folder, too.
+    for (sync, after_first, after_second, after_turn) in
+        [(SyncPolicy::PerEntry, 2, 3, 3), (SyncPolicy::PerTurn, 0, 0, 2), (SyncPolicy::Never, 0, 0, 0)]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let disk = FaultyDisk::new(Fault::Slow, usize::MAX);
+        let environment = SessionEnvironment { disk: Arc::new(disk.clone()), sync, ..SessionEnvironment::default() };
+        let new = NewSession { cwd: "/project".into(), ..NewSession::default() };
+        let session = SessionManager::create(folder.path(), new, environment).unwrap();
+        let syncs = || disk.shared.syncs.load(Ordering::Relaxed);
+        let first = session.append_message(Message::user("one")).await.unwrap();
+        assert_eq!(syncs(), after_first, "{sync:?}");
+        let synced = sync == SyncPolicy::PerEntry;
+        assert_eq!(first.durability, if synced { Durability::Synced } else { Durability::Written });
+        session.append_message(Message::user("two")).await.unwrap();
+        assert_eq!(syncs(), after_second, "{sync:?}");
+        session.end_turn().await.unwrap();
+        assert_eq!(syncs(), after_turn, "{sync:?}");
+        drop(session);
+        assert_eq!(syncs(), after_turn, "{sync:?}");
+    }
 }
