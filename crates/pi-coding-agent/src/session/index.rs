@@ -14,7 +14,7 @@ use std::{
 };
 
 use pi_ai::Timestamp;
-use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, Transaction, params};
 
 use crate::session::{
     error::SessionError,
@@ -64,7 +64,7 @@ impl SessionIndex {
         let path = folder.join(INDEX_NAME);
         let opened = Self::open_file(&path).or_else(|_| {
             // It can be thrown away; what made it unusable does not matter.
-            for suffix in ["", "-wal", "-shm"] {
+            for suffix in ["", "-wal", "-shm", "-journal"] {
                 let mut name = path.as_os_str().to_owned();
                 name.push(suffix);
                 let _ = std::fs::remove_file(name);
@@ -79,8 +79,9 @@ impl SessionIndex {
     }
 
     fn open_file(path: &Path) -> rusqlite::Result<Self> {
-        make_private(path);
-        Self::prepare(Connection::open(path)?)
+        let path = regular(path)?;
+        make_private(&path);
+        Self::prepare(Connection::open_with_flags(&path, OpenFlags::default() | OpenFlags::SQLITE_OPEN_NOFOLLOW)?)
     }
 
     fn prepare(mut connection: Connection) -> rusqlite::Result<Self> {
@@ -246,6 +247,20 @@ impl SessionIndex {
 }
 
 /// The index holds what was said, so that only its owner may read it, as with the sessions themselves.
+/// The index's path without links on the way. A link in the place of the index or one of its files is an error: a folder
+/// that somebody else made could have it lead to any database of the user.
+fn regular(path: &Path) -> rusqlite::Result<PathBuf> {
+    for suffix in ["", "-wal", "-shm", "-journal"] {
+        let mut name = path.as_os_str().to_owned();
+        name.push(suffix);
+        if std::fs::symlink_metadata(&name).is_ok_and(|metadata| !metadata.is_file()) {
+            return Err(rusqlite::Error::InvalidPath(name.into()));
+        }
+    }
+    let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
+    Ok(folder.map_or_else(|| path.to_owned(), |folder| folder.join(INDEX_NAME)))
+}
+
 fn make_private(path: &Path) {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);

@@ -22,7 +22,7 @@ use crate::session::{
     store::{
         JsonlStore, MemoryStore, SessionStore, StoreError,
         disk::{DiskFile, OpenMode, append_all, read_pieces},
-        temporary_beside,
+        temporary_beside, without_link,
     },
     time::iso,
     writer::{Writer, lock},
@@ -227,6 +227,8 @@ pub(crate) fn open_for_writing(
     let disk = environment.disk.clone();
     // Before the lock, whose file would otherwise appear beside a session that does not exist.
     disk.facts(&path).map_err(|error| failed("opening", &path, error))?;
+    // What is rewritten is the file, not a link to it.
+    let path = without_link(&path);
     let lock = lock(&environment, &path)?;
     let open = || disk.open(&path, OpenMode::Append).map_err(|error| failed("opening", &path, error));
     let mut file = open()?;

@@ -23,6 +23,7 @@ use crate::session::{
     store::{
         FileReader, StoreError,
         disk::{DiskFile, OpenMode, read_pieces},
+        without_link,
     },
     tree::{EntryIndex, Place, Tree},
     writer::lock,
@@ -145,6 +146,8 @@ pub fn diagnose_session(path: &Path, environment: &SessionEnvironment) -> Result
 /// # Errors
 /// When somebody is writing to the session, or a file cannot be read or written. Then the file is as it was.
 pub fn repair_session(path: &Path, cwd: &Path, environment: &SessionEnvironment) -> Result<Repaired, SessionError> {
+    // What is rewritten is the file, not a link to it.
+    let path = &*without_link(path);
     let _lock = lock(environment, path)?;
     let examined = Examined::read(path, environment)?;
     let diagnosis = examined.diagnosis();

@@ -88,15 +88,18 @@ pub(crate) fn lock_path(session: &Path) -> PathBuf {
 
 impl SessionLock {
     /// Takes the lock of a session file, which need not exist yet.
+    ///
+    /// A session that is reached through a link has the lock of the file that the link leads to.
     pub(crate) fn acquire(session: &Path, owner: &LockOwner) -> Result<Self, LockError> {
-        let path = lock_path(session);
+        let path = lock_path(&without_link(session));
         // Whoever gives a lock back removes its file; then the file that was locked here is not the one with the name.
         for _ in 0..100 {
             let mut file = open(&path)?;
             match file.try_lock() {
-                Ok(()) => {}
+                Ok(()) => refuse_foreign(&mut file, &path)?,
                 Err(TryLockError::WouldBlock) => return Err(LockError::Held(read_holder(&mut file))),
                 Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {
+                    refuse_foreign(&mut file, &path)?;
                     let holder = read_holder(&mut file);
                     if holder.process.is_some() && !is_gone(&holder, owner) {
                         return Err(LockError::Held(holder));
@@ -132,12 +135,49 @@ impl Drop for SessionLock {
     }
 }
 
+/// The file itself, where the last part of a path is a link to it.
+pub(crate) fn without_link(session: &Path) -> PathBuf {
+    let is_link = fs::symlink_metadata(session).is_ok_and(|metadata| metadata.is_symlink());
+    is_link.then(|| fs::canonicalize(session).ok()).flatten().unwrap_or_else(|| session.to_owned())
+}
+
+/// Opens the lock file. A link in its place is not followed: a folder that somebody else made could have it lead to any
+/// file of the user.
 fn open(path: &Path) -> io::Result<File> {
+    if fs::symlink_metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+        return Err(foreign(path, "it is no regular file"));
+    }
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
     #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    {
+        use rustix::fs::OFlags;
+        use std::os::unix::fs::OpenOptionsExt;
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        options.mode(0o600).custom_flags(flags.bits().cast_signed());
+    }
     options.open(path)
+}
+
+/// What holds anything but a holder, or what is left of one, is no lock file, and is left alone.
+fn refuse_foreign(file: &mut File, path: &Path) -> io::Result<()> {
+    const LONGEST: u64 = 4096;
+    let mut text = Vec::new();
+    file.rewind()?;
+    file.take(LONGEST).read_to_end(&mut text)?;
+    let is_ours = text.starts_with(br#"{"pid":"#) || br#"{"pid":"#.starts_with(&text);
+    // A loss of power leaves zeros.
+    let is_emptied = text.iter().all(|byte| *byte == 0);
+    if file.metadata()?.is_file() && (is_ours || is_emptied) {
+        Ok(())
+    } else {
+        Err(foreign(path, "its content is no lock"))
+    }
+}
+
+fn foreign(path: &Path, reason: &str) -> io::Error {
+    let path = path.display();
+    io::Error::other(format!("{path} is not a lock file ({reason}). Remove it if nobody needs it, and try again"))
 }
 
 fn read_holder(file: &mut File) -> LockHolder {
@@ -152,7 +192,7 @@ fn read_holder(file: &mut File) -> LockHolder {
 #[cfg(unix)]
 fn is_still_named(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
-    match (file.metadata(), fs::metadata(path)) {
+    match (file.metadata(), fs::symlink_metadata(path)) {
         (Ok(ours), Ok(named)) => (ours.dev(), ours.ino()) == (named.dev(), named.ino()),
         _ => false,
     }
@@ -204,12 +244,40 @@ mod tests {
     fn a_lock_file_that_nobody_holds_does_not_block() {
         let folder = tempfile::tempdir().unwrap();
         let session = folder.path().join("a.jsonl");
-        for left_behind in ["", "{\"pid\":1,\"host\":\"here\"}", "\0\0garbage"] {
+        for left_behind in ["", "{\"pid\":1,\"host\":\"here\"}", "{\"pid\":1,\"ho", "{\"p", "\0\0\0"] {
             fs::write(lock_path(&session), left_behind).unwrap();
             let lock = SessionLock::acquire(&session, &owner(8)).unwrap();
             let text = fs::read_to_string(lock_path(&session)).unwrap();
             assert_eq!(text, "{\"pid\":8,\"host\":\"here\"}\n");
             drop(lock);
         }
+    }
+
+    #[test]
+    fn what_is_no_lock_file_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let (session, other) = (folder.path().join("a.jsonl"), folder.path().join("notes.txt"));
+        fs::write(&other, "precious").unwrap();
+        fs::copy(&other, lock_path(&session)).unwrap();
+        assert!(matches!(SessionLock::acquire(&session, &owner(8)), Err(LockError::Failed(_))));
+        assert_eq!(fs::read_to_string(lock_path(&session)).unwrap(), "precious");
+        #[cfg(unix)]
+        {
+            fs::remove_file(lock_path(&session)).unwrap();
+            std::os::unix::fs::symlink(&other, lock_path(&session)).unwrap();
+            assert!(matches!(SessionLock::acquire(&session, &owner(8)), Err(LockError::Failed(_))));
+            assert_eq!(fs::read_to_string(&other).unwrap(), "precious");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_to_a_session_has_the_sessions_lock() {
+        let folder = tempfile::tempdir().unwrap();
+        let (session, link) = (folder.path().join("a.jsonl"), folder.path().join("link.jsonl"));
+        fs::write(&session, "").unwrap();
+        std::os::unix::fs::symlink(&session, &link).unwrap();
+        let _held = SessionLock::acquire(&link, &owner(7)).unwrap();
+        assert!(matches!(SessionLock::acquire(&session, &owner(8)), Err(LockError::Held(_))));
     }
 }

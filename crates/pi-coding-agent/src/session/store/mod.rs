@@ -16,7 +16,7 @@ use async_trait::async_trait;
 pub use check::check_store;
 pub use jsonl::JsonlStore;
 pub(crate) use jsonl::{FileReader, create_beside, temporary_beside};
-pub(crate) use lock::LockError;
+pub(crate) use lock::{LockError, without_link};
 pub use lock::{LockHolder, LockOwner, SessionLock};
 pub use memory::MemoryStore;
 

@@ -286,4 +286,21 @@ mod search {
         std::fs::remove_file(session.path().unwrap()).unwrap();
         assert_eq!(find(home.path(), "second").await.len(), 0);
     }
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn a_link_in_the_place_of_the_index_is_not_followed() {
+        let home = tempfile::tempdir().unwrap();
+        let precious = home.path().join("precious.db");
+        std::fs::write(&precious, "no database").unwrap();
+        for suffix in ["", "-wal", "-shm", "-journal"] {
+            let link = home.path().join(format!(".search-index.sqlite{suffix}"));
+            let _ = std::fs::remove_file(&link);
+            std::os::unix::fs::symlink(&precious, &link).unwrap();
+        }
+        let environment = SessionEnvironment::default();
+        indexed_sessions(home.path(), ListOptions::default(), &environment).await.unwrap();
+        assert_eq!(std::fs::read_to_string(&precious).unwrap(), "no database");
+        let index = std::fs::symlink_metadata(home.path().join(".search-index.sqlite")).unwrap();
+        assert!(index.is_file(), "the index was made anew in the place of the link");
+    }
 }
