@@ -38,6 +38,7 @@ mod pieces;
 mod reader;
 pub mod retry;
 pub mod sse;
+mod strays;
 mod strict_limits;
 mod thinking;
 mod tool_schema;

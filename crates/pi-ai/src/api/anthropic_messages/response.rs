@@ -12,6 +12,7 @@ use crate::{
         errors,
         finish::Finish,
         headers::is_openrouter,
+        strays::{StrayKind, Strays},
     },
     error::{ErrorKind, ProviderError},
     message::{AssistantBlock, StopReason, ThinkingContent, ToolCall},
@@ -115,6 +116,9 @@ pub(super) struct MessageDecoder {
     /// The prices of the model that answers.
     cost: ModelCost,
     open: Vec<OpenBlock>,
+    /// The provider's indexes of blocks that are passed over.
+    passed_over: Vec<u64>,
+    strays: Strays,
     seen: Seen,
     finish: Option<Finish>,
     transformations: Vec<Map<String, Value>>,
@@ -165,6 +169,8 @@ impl MessageDecoder {
             effort: managed_effort(request),
             cost: model.cost.clone(),
             open: Vec::new(),
+            passed_over: Vec::new(),
+            strays: Strays::default(),
             seen: Seen::Nothing,
             finish: None,
             transformations: Vec::new(),
@@ -299,7 +305,10 @@ impl MessageDecoder {
                 );
                 return Err(ProviderError::new(ErrorKind::Protocol, message));
             }
-            _ => return Ok(()),
+            _ => {
+                self.passed_over.extend(index);
+                return Ok(());
+            }
         };
         self.open.push(OpenBlock { index: index.unwrap_or_default(), block });
         Ok(())
@@ -307,7 +316,9 @@ impl MessageDecoder {
 
     fn delta(&mut self, Index(index): Index, delta: Delta<'_>, answer: &mut MessageBuilder) {
         let index = index.unwrap_or_default();
-        let Some(open) = self.open.iter().rev().find(|open| open.index == index) else { return };
+        let Some(open) = self.open.iter().rev().find(|open| open.index == index) else {
+            return self.stray(index, delta);
+        };
         let block = open.block;
         match (delta.kind.as_str().unwrap_or_default(), answer.block_mut(block)) {
             ("text_delta", Some(AssistantBlock::Text(_))) => answer.push_text(block, delta.text.into_string()),
@@ -321,6 +332,18 @@ impl MessageDecoder {
                 let signature = thinking.thinking_signature.get_or_insert_default();
                 signature.push_str(delta.signature.as_str().unwrap_or_default());
             }
+            _ => {}
+        }
+    }
+
+    /// A piece of a block that was not begun. That of a call says neither which nor whose.
+    fn stray(&mut self, index: u64, delta: Delta<'_>) {
+        if self.passed_over.contains(&index) {
+            return;
+        }
+        match delta.kind.as_str().unwrap_or_default() {
+            "text_delta" => self.strays.keep(Some(index), StrayKind::Text, delta.text),
+            "thinking_delta" => self.strays.keep(Some(index), StrayKind::Thinking, delta.thinking),
             _ => {}
         }
     }
@@ -411,6 +434,7 @@ impl Decoder for MessageDecoder {
     }
 
     fn finish(&mut self, answer: &mut MessageBuilder) -> Result<(), ProviderError> {
+        self.strays.surface(answer);
         if self.seen == Seen::Start {
             return Err(self.broken_off("message_stop"));
         }

@@ -11,6 +11,7 @@ use crate::{
         decode::{self, Index, Object, Payload, Scratch, Text},
         errors,
         finish::Finish,
+        strays::{self, StrayKind, Strays},
     },
     error::{ErrorKind, ProviderError},
     id::ProviderId,
@@ -53,6 +54,7 @@ pub(in crate::api) struct ResponsesDecoder {
     cost: ModelCost,
     grammar_properties: IndexMap<String, String>,
     open: Vec<OpenItem>,
+    strays: Strays,
     /// Reasoning items that are done, by id, with their place in the content.
     reasoning: Vec<(Value, usize)>,
     finish: Option<Finish>,
@@ -89,6 +91,7 @@ impl ResponsesDecoder {
             grammar_properties: constraint::grammar_properties(&tools, dialect.grammar_tools).unwrap_or_default(),
             dialect,
             open: Vec::new(),
+            strays: Strays::default(),
             reasoning: Vec::new(),
             finish: None,
         }
@@ -98,13 +101,15 @@ impl ResponsesDecoder {
         let Index(index) = event.output_index;
         match event.kind.as_str().unwrap_or_default() {
             "response.output_text.delta" | "response.refusal.delta" => {
-                if let Some(block) = self.find(index, |kind| matches!(kind, ItemKind::Text)) {
-                    answer.push_text(block, event.delta.into_string());
+                match self.find(index, |kind| matches!(kind, ItemKind::Text)) {
+                    Some(block) => answer.push_text(block, event.delta.into_string()),
+                    None => self.strays.keep(index, StrayKind::Text, event.delta),
                 }
             }
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
-                if let Some(block) = self.find(index, |kind| matches!(kind, ItemKind::Thinking)) {
-                    answer.push_thinking(block, event.delta.into_string());
+                match self.find(index, |kind| matches!(kind, ItemKind::Thinking)) {
+                    Some(block) => answer.push_thinking(block, event.delta.into_string()),
+                    None => self.strays.keep(index, StrayKind::Thinking, event.delta),
                 }
             }
             "response.reasoning_summary_part.done" => {
@@ -278,6 +283,8 @@ impl ResponsesDecoder {
     }
 
     fn complete(&mut self, response: Map<String, Value>, answer: &mut MessageBuilder) -> Result<(), ProviderError> {
+        self.take_output(&response, answer)?;
+        self.strays.surface(answer);
         self.backfill(&response, answer);
         diagnose_removals(&response, answer);
         let text = |name: &str| response.get(name).and_then(Value::as_str);
@@ -321,6 +328,25 @@ impl ResponsesDecoder {
                 return Err(ProviderError::new(ErrorKind::Protocol, message));
             }
         });
+        Ok(())
+    }
+
+    /// Some servers send the items only in the last event. Of an answer that has begun items, only its text can be
+    /// missing still.
+    fn take_output(&mut self, response: &Map<String, Value>, answer: &mut MessageBuilder) -> Result<(), ProviderError> {
+        if !strays::says_nothing(answer) {
+            return Ok(());
+        }
+        let all = answer.message().content.is_empty();
+        let items = response.get("output").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object);
+        for (index, item) in (0..).zip(items) {
+            let has_text =
+                item.get("type").is_some_and(|kind| kind == "message") && !joined(item.get("content"), "").is_empty();
+            if all || has_text {
+                let open = self.open.iter().find(|open| has_text && matches!(open.kind, ItemKind::Text));
+                self.close_item(open.map_or(Some(index), |open| open.index), item.clone(), answer)?;
+            }
+        }
         Ok(())
     }
 

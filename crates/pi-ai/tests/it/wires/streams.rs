@@ -367,3 +367,63 @@ fn a_message_in_place_of_deltas_is_taken_and_one_after_them_is_not() {
         assert_eq!(message.tool_calls().count(), usize::from(text == "all"));
     }
 }
+
+/// The events of a Responses or Anthropic answer.
+fn typed(events: impl IntoIterator<Item = Value>) -> String {
+    events.into_iter().map(|event| format!("data: {event}\n\n")).collect()
+}
+
+#[test]
+fn items_that_only_the_last_event_has_are_the_answer() {
+    let message =
+        |text: &str| json!({"type": "message", "id": "m", "content": [{"type": "output_text", "text": text}]});
+    let call = json!({"type": "function_call", "id": "f", "call_id": "c", "name": "ls", "arguments": "{\"a\":1}"});
+    let reasoning = json!({"type": "reasoning", "id": "r", "summary": [{"type": "summary_text", "text": "hm"}]});
+    let end =
+        |output: Value| json!({"type": "response.completed", "response": {"status": "completed", "output": output}});
+    let (answer, error) =
+        read(&model(RESPONSES, json!({})), &[typed([end(json!([reasoning, message("all"), call]))]).as_bytes()]);
+    assert_eq!((answer.text().as_str(), answer.stop_reason), ("all", StopReason::ToolUse), "{error:?}");
+    assert_eq!(answer.content.len(), 3);
+    assert_eq!(answer.tool_calls().next().unwrap().arguments, *json!({"a": 1}).as_object().unwrap());
+    let begun =
+        json!({"type": "response.output_item.added", "output_index": 0, "item": {"type": "message", "id": "m"}});
+    let (answer, error) =
+        read(&model(RESPONSES, json!({})), &[typed([begun, end(json!([message("all")]))]).as_bytes()]);
+    assert_eq!((answer.text().as_str(), answer.content.len()), ("all", 1), "{error:?}");
+    let piece = json!({"type": "response.output_text.delta", "output_index": 0, "delta": "all"});
+    let done = json!({"type": "response.output_item.done", "output_index": 0, "item": message("all")});
+    let (answer, error) =
+        read(&model(RESPONSES, json!({})), &[typed([piece, done, end(json!([message("all")]))]).as_bytes()]);
+    assert_eq!((answer.text().as_str(), answer.content.len()), ("all", 1), "{error:?}");
+}
+
+#[test]
+fn pieces_of_items_that_were_never_begun_are_the_answer_when_nothing_else_is() {
+    let piece = |text: &str| json!({"type": "response.output_text.delta", "output_index": 0, "delta": text});
+    let end = json!({"type": "response.completed", "response": {"status": "completed", "output": []}});
+    let body = typed([piece("Hello "), piece("world"), end]);
+    let (message, error) = read(&model(RESPONSES, json!({})), &[body.as_bytes()]);
+    assert_eq!((message.text().as_str(), message.stop_reason), ("Hello world", StopReason::Stop), "{error:?}");
+}
+
+#[test]
+fn pieces_of_blocks_that_were_never_begun_are_the_answer_when_nothing_else_is() {
+    let start = json!({"type": "message_start", "message": {"id": "m"}});
+    let piece = |index: u64, kind: &str, text: &str| {
+        let field = kind.trim_end_matches("_delta");
+        json!({"type": "content_block_delta", "index": index, "delta": {"type": kind, field: text}})
+    };
+    let end = json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}});
+    let stop = json!({"type": "message_stop"});
+    let pieces = [piece(0, "thinking_delta", "hm"), piece(1, "text_delta", "Hello "), piece(1, "text_delta", "world")];
+    let body = typed([start.clone()].into_iter().chain(pieces).chain([end.clone(), stop.clone()]));
+    let (message, error) = read(&model(ANTHROPIC, json!({})), &[body.as_bytes()]);
+    assert_eq!((message.text().as_str(), message.stop_reason), ("Hello world", StopReason::Stop), "{error:?}");
+    assert_eq!(message.content.len(), 2);
+    // What a block of an unknown kind says is not the answer.
+    let unknown = json!({"type": "content_block_start", "index": 0, "content_block": {"type": "future"}});
+    let body = typed([start, unknown, piece(0, "text_delta", "x"), end, stop]);
+    let (message, error) = read(&model(ANTHROPIC, json!({})), &[body.as_bytes()]);
+    assert_eq!((message.text().as_str(), message.stop_reason), ("", StopReason::Stop), "{error:?}");
+}
