@@ -118,7 +118,7 @@ fn assistant_units(block: &AssistantBlock) -> u64 {
     match block {
         AssistantBlock::Text(text) => units(&text.text),
         AssistantBlock::Thinking(thinking) => units(&thinking.thinking),
-        AssistantBlock::ToolCall(call) => units(&call.name) + json_units(&call.arguments),
+        AssistantBlock::ToolCall(call) => units(&call.name) + object_units(&call.arguments),
         AssistantBlock::Unknown(_) => 0,
     }
 }
@@ -137,6 +137,42 @@ fn units_of(utf8: &[u8]) -> u64 {
     let units = |byte: &u8| u8::from((*byte as i8) >= -0x40) + u8::from(*byte >= 0xF0);
     // Sums that fit a byte are added up sixteen and more at a time.
     utf8.chunks(96).map(|piece| u64::from(piece.iter().map(units).sum::<u8>())).sum()
+}
+
+/// The length of an object's JSON in UTF-16 units: what [`json_units`] says, without writing the JSON.
+pub fn object_units(object: &Map<String, Value>) -> u64 {
+    let members = object.iter().map(|(name, value)| string_units(name) + 1 + value_units(value));
+    list_units(object.len(), members)
+}
+
+fn value_units(value: &Value) -> u64 {
+    match value {
+        Value::Null | Value::Bool(true) => 4,
+        Value::Bool(false) => 5,
+        Value::String(text) => string_units(text),
+        Value::Array(items) => list_units(items.len(), items.iter().map(value_units)),
+        Value::Object(object) => object_units(object),
+        // What else there is of a number is ASCII.
+        Value::Number(number) => number.to_string().len() as u64,
+    }
+}
+
+/// Brackets, commas, and what is between them.
+fn list_units(length: usize, items: impl Iterator<Item = u64>) -> u64 {
+    2 + length.saturating_sub(1) as u64 + items.sum::<u64>()
+}
+
+/// The length of a text as a JSON string, in UTF-16 units.
+fn string_units(text: &str) -> u64 {
+    let units = |byte: &u8| {
+        let begins = u8::from((*byte as i8) >= -0x40) + u8::from(*byte >= 0xF0);
+        let is_control = u8::from(*byte < 0x20);
+        let has_short_escape = u8::from(matches!(*byte, 8..=10 | 12 | 13));
+        // `\n` is one more than the character, `\u0001` five more.
+        begins + u8::from(matches!(*byte, b'"' | b'\\')) + 5 * is_control - 4 * has_short_escape
+    };
+    // At most six of a byte, so that the sum of so many fits a byte.
+    2 + text.as_bytes().chunks(32).map(|piece| u64::from(piece.iter().map(units).sum::<u8>())).sum::<u64>()
 }
 
 /// The length of a value's JSON in UTF-16 units.
@@ -246,6 +282,7 @@ pub fn sampling_params(model: &Model, options: &StreamOptions) -> Map<String, Va
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
@@ -296,5 +333,32 @@ mod tests {
         let model = Model { max_tokens: 10, ..Model::default() };
         assert_eq!(max_tokens(&model, &[], &options), Some(10));
         assert_eq!(max_tokens(&model, &[], &StreamOptions { max_tokens: Some(7), ..options }), Some(7));
+    }
+
+    fn value() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            "[a-z\"\\\\\u{0}-\u{1f}\u{7f}é漢😀]{0,80}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(3, 24, 4, |inner| {
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                proptest::collection::btree_map("[a-z\"é]{0,4}", inner, 0..4)
+                    .prop_map(|members| Value::Object(members.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn the_length_of_json_is_that_of_the_json(value in value()) {
+            let object = Map::from_iter([("value".to_owned(), value)]);
+            let text = serde_json::to_string(&object).unwrap();
+            prop_assert_eq!(object_units(&object), text.encode_utf16().count() as u64);
+            prop_assert_eq!(json_units(&object), text.encode_utf16().count() as u64);
+        }
     }
 }

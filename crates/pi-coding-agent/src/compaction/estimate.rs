@@ -2,7 +2,7 @@
 
 use pi_ai::{
     AssistantBlock, Content, InputBlock, Message, Usage,
-    api::budget::{ContextEstimate, json_units, units, used_tokens},
+    api::budget::{ContextEstimate, json_units, object_units, units, used_tokens},
     transcript::current_system_message,
 };
 
@@ -113,7 +113,7 @@ fn answer_units(block: &AssistantBlock) -> u64 {
     match block {
         AssistantBlock::Text(text) => units(&text.text),
         AssistantBlock::Thinking(thinking) => units(&thinking.thinking),
-        AssistantBlock::ToolCall(call) => units(&call.name) + json_units(&call.arguments),
+        AssistantBlock::ToolCall(call) => units(&call.name) + object_units(&call.arguments),
         AssistantBlock::Unknown(_) => 0,
     }
 }
