@@ -14,7 +14,8 @@ pub const CURRENT_VERSION: u64 = 3;
 pub struct SessionHeader {
     /// The session's id.
     pub id: SessionId,
-    /// The version of the file format; the first one did not write it.
+    /// The version of the file format; the first one did not write it. Something that is no version counts as the
+    /// current one: a file of which nobody knows that it is old is not rewritten.
     pub version: u64,
     /// When the session was made.
     pub created: Option<Timestamp>,
@@ -72,13 +73,31 @@ impl SessionHeader {
         }
         Some(Self {
             id: text("id")?.into(),
-            version: fields.get("version").and_then(Value::as_u64).unwrap_or(1),
+            version: stated_version(&fields).unwrap_or(CURRENT_VERSION),
             created: text("timestamp").and_then(parse_iso),
             cwd: text("cwd").map(str::to_owned),
             parent_session: text("parentSession").map(str::to_owned),
             fields,
         })
     }
+
+    /// What the line says in place of a version, when that is no version.
+    pub(crate) fn odd_version(&self) -> Option<&Value> {
+        stated_version(&self.fields).err()
+    }
+}
+
+/// The version that a header states, or what it says in place of one.
+fn stated_version(fields: &Map<String, Value>) -> Result<u64, &Value> {
+    /// Every whole number up to here can be told from its neighbours as a float.
+    const LARGEST: f64 = (1u64 << 53) as f64;
+    let stated = match fields.get("version") {
+        None | Some(Value::Null) => return Ok(1),
+        Some(stated) => stated,
+    };
+    // Other programs may write 3 as 3.0.
+    let whole = || stated.as_f64().filter(|number| number.fract() == 0.0 && (0.0..=LARGEST).contains(number));
+    stated.as_u64().or_else(|| whole().map(|number| number as u64)).ok_or(stated)
 }
 
 #[cfg(test)]
@@ -105,5 +124,20 @@ mod tests {
             assert_eq!(SessionHeader::read(line.as_bytes()), None, "{line}");
         }
         assert_eq!(SessionHeader::read(b"{\"type\":\"session\",\"id\":\"x\",\"cwd\":1}").unwrap().version, 1);
+    }
+
+    #[test]
+    fn what_is_no_version_is_not_taken_for_an_old_one() {
+        let read = |version: &str| {
+            let line = format!("{{\"type\":\"session\",\"id\":\"x\",\"version\":{version}}}");
+            let header = SessionHeader::read(line.as_bytes()).unwrap();
+            (header.version, header.odd_version().is_some())
+        };
+        for (version, wanted) in [("null", 1), ("1", 1), ("2.0", 2), ("3", 3), ("3.0", 3), ("3e0", 3), ("4.0", 4)] {
+            assert_eq!(read(version), (wanted, false), "{version}");
+        }
+        for version in ["3.5", "0.5", "-1", "-1.0", "1e300", "\"3\"", "\"1\"", "true", "false", "[]", "{}"] {
+            assert_eq!(read(version), (CURRENT_VERSION, true), "{version}");
+        }
     }
 }

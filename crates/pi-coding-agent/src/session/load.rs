@@ -181,6 +181,7 @@ impl Reading {
                         if header.version > CURRENT_VERSION {
                             self.notices.push(Notice::NewerVersion { version: header.version });
                         }
+                        self.notices.extend(header.odd_version().map(Notice::odd_version));
                         Start::Header(Box::new(header))
                     }
                     None => Start::Refused,

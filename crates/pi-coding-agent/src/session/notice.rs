@@ -2,6 +2,8 @@
 
 use std::{fmt, path::PathBuf};
 
+use serde_json::Value;
+
 use crate::session::id::EntryId;
 
 /// Something about a session's file that is not as it should be. Nothing was lost by reading on; the bytes stay.
@@ -36,6 +38,12 @@ pub enum Notice {
         /// The version.
         version: u64,
     },
+    /// What the file's header says in place of a version is none. The file is read as one of the current version, and
+    /// is not rewritten.
+    OddVersion {
+        /// What it says, as JSON; of something long only the beginning.
+        stated: String,
+    },
     /// The file was of an older version and has been rewritten.
     Migrated {
         /// The version that it had.
@@ -48,6 +56,13 @@ pub enum Notice {
         /// How many entries came in.
         count: usize,
     },
+}
+
+impl Notice {
+    pub(crate) fn odd_version(stated: &Value) -> Self {
+        const SHOWN: usize = 40;
+        Self::OddVersion { stated: stated.to_string().chars().take(SHOWN).collect() }
+    }
 }
 
 impl fmt::Display for Notice {
@@ -75,6 +90,12 @@ impl fmt::Display for Notice {
                 f,
                 "the file says version {version} of the session format, this program knows version {}; what it does \
                  not know is kept",
+                super::header::CURRENT_VERSION
+            ),
+            Self::OddVersion { stated } => write!(
+                f,
+                "the version of the session format in the file's header is not a whole number: {stated}; the file is \
+                 read as one of version {} and is not rewritten",
                 super::header::CURRENT_VERSION
             ),
             Self::Migrated { from, old_file } => write!(
