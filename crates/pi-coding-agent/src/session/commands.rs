@@ -161,12 +161,21 @@ pub fn repaired_text(repaired: &Repaired) -> String {
     match &repaired.old_file {
         None if repaired.diagnosis.is_sound() => "The session is sound; nothing was done.\n".into(),
         None => "There is nothing that a repair could do.\n".into(),
-        Some(old_file) => format!(
-            "Repaired: {} entries, {} lines taken out. The old file is {}.\n",
-            repaired.diagnosis.entries,
-            repaired.diagnosis.lost_lines,
-            old_file.display()
-        ),
+        Some(old_file) => {
+            let mut text = format!(
+                "Repaired: {} entries, {} lines taken out. The old file is {}.\n",
+                repaired.diagnosis.entries,
+                repaired.diagnosis.lost_lines,
+                old_file.display()
+            );
+            if repaired.left_in_old_file > 0 {
+                text.push_str(&format!(
+                    "Another program wrote {} bytes meanwhile; they are at the end of the old file only.\n",
+                    repaired.left_in_old_file
+                ));
+            }
+            text
+        }
     }
 }
 

@@ -111,6 +111,16 @@ pub enum SessionError {
         /// The file.
         path: Option<PathBuf>,
     },
+    /// Another program appends to the file again and again, so that it cannot be rewritten. It was left as it is.
+    #[error(
+        "{} grows while it is being rewritten: another program keeps writing to it. It was left as it is; end that \
+         program and try again",
+        path.display()
+    )]
+    KeepsGrowing {
+        /// The file.
+        path: PathBuf,
+    },
     /// The entry is written, but it could not be forced to the disk: it may be lost when the machine loses power.
     #[error(
         "entry {id} is written, but could not be forced to the disk ({source}): it may be lost when the power fails"

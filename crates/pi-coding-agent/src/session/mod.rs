@@ -46,6 +46,7 @@ mod open;
 mod outline;
 mod projection;
 mod repair;
+mod rewrite;
 #[cfg(feature = "search")]
 mod search;
 #[expect(clippy::module_inception, reason = "it holds the type of this name")]

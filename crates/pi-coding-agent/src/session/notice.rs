@@ -51,6 +51,14 @@ pub enum Notice {
         /// Where the old file lies.
         old_file: PathBuf,
     },
+    /// Another program wrote to the file in the very moment in which it was rewritten: what it wrote is only in the old
+    /// file.
+    LeftInOldFile {
+        /// How much it is.
+        bytes: u64,
+        /// Where the old file lies. What was written is at its end.
+        old_file: PathBuf,
+    },
     /// Another program has written to the file. Its entries were read in.
     ForeignEntries {
         /// How many entries came in.
@@ -101,6 +109,12 @@ impl fmt::Display for Notice {
             Self::Migrated { from, old_file } => write!(
                 f,
                 "the session was rewritten from version {from} of the format; the old file is {}",
+                old_file.display()
+            ),
+            Self::LeftInOldFile { bytes, old_file } => write!(
+                f,
+                "another program wrote {bytes} bytes to the session in the moment in which it was rewritten; they are at \
+                 the end of the old file, {}, and not in the session",
                 old_file.display()
             ),
             Self::ForeignEntries { count } => {

@@ -18,6 +18,7 @@ use crate::session::{
     manager::{Persistence, SessionManager, in_background},
     migrate::Migration,
     notice::Notice,
+    rewrite::{ATTEMPTS, Draft, Taken},
     session::Session,
     store::{
         JsonlStore, MemoryStore, SessionStore, StoreError,
@@ -232,7 +233,7 @@ pub(crate) fn open_for_writing(
     let lock = lock(&environment, &path)?;
     let open = || disk.open(&path, OpenMode::Append).map_err(|error| failed("opening", &path, error));
     let mut file = open()?;
-    let mut migrated = None;
+    let mut migrated = Vec::new();
     let loaded = match scan(&*file, &path)? {
         Loaded::NotASession => return Err(SessionError::NotASession { path: Some(path) }),
         Loaded::Empty => {
@@ -243,8 +244,11 @@ pub(crate) fn open_for_writing(
         }
         Loaded::Session(loaded) if loaded.header.version < CURRENT_VERSION => {
             let from = loaded.header.version;
-            let old_file = migrate_file(&*file, &path, from, &environment)?;
-            migrated = Some(Notice::Migrated { from, old_file });
+            let Taken { old_file, late } = migrate_file(&*file, &path, from, &environment)?;
+            migrated.push(Notice::Migrated { from, old_file: old_file.clone() });
+            if late > 0 {
+                migrated.push(Notice::LeftInOldFile { bytes: late, old_file });
+            }
             file = open()?;
             loaded_again(&*file, &path)?
         }
@@ -301,38 +305,51 @@ fn open_for_reading(
     Ok(SessionManager::new(session, persistence, Writer::ReadOnly { store }, cwd, environment))
 }
 
-/// Rewrites a file of an older version: the new one is made beside it, the old one gets another name, the new one its
-/// name. Gives the old file's new name, which is no session's.
+/// Rewrites a file of an older version: the new one is made beside it, the old one gets another name, which is no
+/// session's, the new one its name. What other programs append meanwhile is rewritten as well.
 fn migrate_file(
     file: &dyn DiskFile,
     path: &Path,
     from: u64,
     environment: &SessionEnvironment,
-) -> Result<PathBuf, SessionError> {
+) -> Result<Taken, SessionError> {
     let disk = &*environment.disk;
-    let (temporary, new_file) = temporary_beside(disk, path).map_err(|error| failed("rewriting", path, error))?;
-    let write = || -> io::Result<PathBuf> {
-        let mut migration = Migration::new(from, &*environment.ids);
-        let mut pending = Vec::new();
-        let mut result = Ok(());
-        read_pieces(file, 0, |piece| {
-            migration.push(piece, &mut pending);
-            if result.is_ok() {
-                result = append_all(&*new_file, &pending);
-            }
-            pending.clear();
+    for _ in 0..ATTEMPTS {
+        let (temporary, new_file) = temporary_beside(disk, path).map_err(|error| failed("rewriting", path, error))?;
+        let read_to = migrate_into(&*new_file, file, from, environment).map_err(|error| {
+            let _ = disk.remove(&temporary);
+            failed("rewriting", path, error)
         })?;
-        result?;
-        migration.finish(&mut pending);
-        append_all(&*new_file, &pending)?;
-        new_file.sync()?;
-        keep_old(disk, path, from)
-    };
-    let renamed = write().and_then(|old| disk.replace(&temporary, path).map(|()| old));
-    renamed.map_err(|error| {
-        let _ = disk.remove(&temporary);
-        failed("rewriting", path, error)
-    })
+        let draft = Draft { file: temporary, source: file, read_to };
+        if let Some(taken) = draft.take_place(disk, path, || keep_old(disk, path, from))? {
+            return Ok(taken);
+        }
+    }
+    Err(SessionError::KeepsGrowing { path: path.to_owned() })
+}
+
+/// Writes what a file of an older version says. Gives where that one ended.
+fn migrate_into(
+    new_file: &dyn DiskFile,
+    file: &dyn DiskFile,
+    from: u64,
+    environment: &SessionEnvironment,
+) -> io::Result<u64> {
+    let mut migration = Migration::new(from, &*environment.ids);
+    let mut pending = Vec::new();
+    let mut result = Ok(());
+    let read_to = read_pieces(file, 0, |piece| {
+        migration.push(piece, &mut pending);
+        if result.is_ok() {
+            result = append_all(new_file, &pending);
+        }
+        pending.clear();
+    })?;
+    result?;
+    migration.finish(&mut pending);
+    append_all(new_file, &pending)?;
+    new_file.sync()?;
+    Ok(read_to)
 }
 
 /// Gives the old file a second name, so that there is no moment in which the session has none.

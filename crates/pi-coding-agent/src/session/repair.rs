@@ -20,6 +20,7 @@ use crate::session::{
     line::{Line, Members, Step, is_json, read_line, rechained},
     load::{LastLine, Loaded, LoadedSession, Loader},
     notice::Notice,
+    rewrite::{ATTEMPTS, Draft, Taken},
     store::{
         FileReader, StoreError,
         disk::{DiskFile, OpenMode, read_pieces},
@@ -130,6 +131,9 @@ pub struct Repaired {
     pub diagnosis: Diagnosis,
     /// Where the old file lies, unchanged; `None` when there was nothing to repair.
     pub old_file: Option<PathBuf>,
+    /// How many bytes another program wrote to the old file in the very moment in which the new one took its name. They
+    /// are at its end, and not in the new one.
+    pub left_in_old_file: u64,
 }
 
 /// Finds out what is wrong with a session file. Reads all of it, and changes nothing.
@@ -149,21 +153,25 @@ pub fn repair_session(path: &Path, cwd: &Path, environment: &SessionEnvironment)
     // What is rewritten is the file, not a link to it.
     let path = &*without_link(path);
     let _lock = lock(environment, path)?;
-    let examined = Examined::read(path, environment)?;
-    let diagnosis = examined.diagnosis();
-    if !diagnosis.needs_repair() {
-        return Ok(Repaired { diagnosis, old_file: None });
-    }
     let disk = &*environment.disk;
-    let new_file = free_name(path, "repaired.tmp", environment);
-    write_new_file(environment, &new_file, |sink| examined.write(path, cwd, environment, sink))?;
-    let old_file = free_name(path, "damaged", environment);
-    let renamed = disk.copy_new(path, &old_file).and_then(|()| disk.replace(&new_file, path));
-    renamed.map_err(|error| {
-        let _ = disk.remove(&new_file);
-        failed("repairing", path, error)
-    })?;
-    Ok(Repaired { diagnosis, old_file: Some(old_file) })
+    for _ in 0..ATTEMPTS {
+        let examined = Examined::read(path, environment)?;
+        let diagnosis = examined.diagnosis();
+        if !diagnosis.needs_repair() {
+            return Ok(Repaired { diagnosis, old_file: None, left_in_old_file: 0 });
+        }
+        let file = free_name(path, "repaired.tmp", environment);
+        write_new_file(environment, &file, |sink| examined.write(path, cwd, environment, sink))?;
+        let draft = Draft { file, source: &*examined.source.0, read_to: examined.end };
+        let keep = || {
+            let old_file = free_name(path, "damaged", environment);
+            disk.copy_new(path, &old_file).map(|()| old_file)
+        };
+        if let Some(Taken { old_file, late }) = draft.take_place(disk, path, keep)? {
+            return Ok(Repaired { diagnosis, old_file: Some(old_file), left_in_old_file: late });
+        }
+    }
+    Err(SessionError::KeepsGrowing { path: path.to_owned() })
 }
 
 /// A name beside the file that is not taken.
@@ -187,6 +195,8 @@ struct Examined {
     tree: Tree,
     notices: Vec<Notice>,
     last_line: LastLine,
+    /// Where its bytes ended.
+    end: u64,
 }
 
 impl Examined {
@@ -202,7 +212,7 @@ impl Examined {
                 }
             },
         };
-        let LoadedSession { mut tree, notices, last_line, .. } = *loaded;
+        let LoadedSession { mut tree, notices, last_line, end, .. } = *loaded;
         let source = FileReader(file);
         let lines: Vec<(EntryIndex, Place)> =
             tree.nodes().filter(|(_, node)| !node.is_unreadable()).map(|(index, node)| (index, node.place)).collect();
@@ -214,7 +224,7 @@ impl Examined {
         });
         read.map_err(|error| failed("reading", path, error))?;
         damaged.into_iter().for_each(|index| tree.mark_unreadable(index));
-        Ok(Self { source, header, tree, notices, last_line })
+        Ok(Self { source, header, tree, notices, last_line, end })
     }
 
     fn diagnosis(&self) -> Diagnosis {

@@ -109,7 +109,11 @@ impl Place {
             let repaired = blocking(move || repair_session(&path, &cwd, &environment)).await??;
             if request.has(&words::JSON) {
                 let old_file = repaired.old_file.as_ref().map(|file| file.to_string_lossy().into_owned());
-                self.write_json(&serde_json::json!({"diagnosis": repaired.diagnosis, "oldFile": old_file}))?;
+                self.write_json(&serde_json::json!({
+                    "diagnosis": repaired.diagnosis,
+                    "oldFile": old_file,
+                    "leftInOldFile": repaired.left_in_old_file,
+                }))?;
             } else {
                 self.show_text(&commands::repaired_text(&repaired));
             }

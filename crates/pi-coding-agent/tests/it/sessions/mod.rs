@@ -8,6 +8,7 @@ mod crash;
 mod damage;
 mod faults;
 mod fork;
+mod intruders;
 mod migration;
 mod stores;
 mod writers;
