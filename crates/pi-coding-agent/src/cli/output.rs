@@ -71,11 +71,7 @@ impl Output {
 }
 
 /// Writes a line to standard error, with nothing in it that a terminal would obey: it may quote models, servers and
-/// files. Nobody can be told when that fails.
+/// files. A log is read on a terminal too, later. Nobody can be told when that fails.
 pub(super) fn say(line: &str) {
-    let mut stderr = io::stderr().lock();
-    let _ = match stderr.is_terminal() {
-        true => writeln!(stderr, "{}", for_screen(line)),
-        false => writeln!(stderr, "{line}"),
-    };
+    let _ = writeln!(io::stderr().lock(), "{}", for_screen(line));
 }

@@ -302,6 +302,17 @@ fn damage_of_a_session_is_a_warning_that_names_the_file() {
 }
 
 #[test]
+fn nothing_that_a_terminal_obeys_comes_to_standard_error() {
+    let place = Place::new();
+    place.write("odd\u{1b}]0;x\u{7}\u{1b}[31m.jsonl", "no session\n{\"type\":\"other\"}\n");
+
+    let ran = place.run(&["-p", "--session", "./odd\u{1b}]0;x\u{7}\u{1b}[31m.jsonl", "hi"]);
+
+    says(&ran, 1, &["odd.jsonl"]);
+    assert!(!ran.stderr.contains(['\u{1b}', '\u{7}']), "{ran:?}");
+}
+
+#[test]
 fn a_file_argument_that_cannot_be_used_is_named() {
     let place = Place::new();
     place.write("latin1.txt", b"caf\xe9");
