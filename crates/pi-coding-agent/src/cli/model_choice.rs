@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use pi_ai::{
-    Model, ThinkingLevel,
-    models::{CredentialError, InlineKey, ModelChoice, Models, SelectError},
+    Model, ProviderId, ThinkingLevel,
+    models::{CredentialError, InlineKey, ModelChoice, ModelHead, Models, SelectError, resolve_scope},
 };
 
 use super::arguments::Arguments;
@@ -72,6 +72,12 @@ pub(super) async fn choose_model(
     notices: &mut Vec<String>,
 ) -> Result<ModelChoiceMade, ModelChoiceError> {
     let patterns = arguments.models.as_ref().or(settings.enabled_models.as_ref());
+    if let (Some(key), None, Some(patterns)) = (&arguments.api_key, &arguments.model, &arguments.models)
+        && let Some(provider) = provider_of_key(models, patterns, settings, session).await?
+    {
+        // Before the scope is made: it has only models whose provider has a key.
+        models.set_api_key(provider, key.clone());
+    }
     let mut scope = Vec::new();
     if let Some(patterns) = patterns.filter(|patterns| !patterns.is_empty()) {
         let resolved = models.scope(patterns).await?;
@@ -80,6 +86,39 @@ pub(super) async fn choose_model(
     }
     let answerer = choose_answerer(arguments, models, settings, session, &scope, notices).await?;
     Ok(ModelChoiceMade { answerer, scope })
+}
+
+/// The provider that `--api-key` is for where `--models` says who answers: the one whose model is going to.
+async fn provider_of_key(
+    models: &Models,
+    patterns: &[String],
+    settings: &Settings,
+    session: &SessionContext,
+) -> Result<Option<ProviderId>, ModelChoiceError> {
+    if let Some(said) = session.model.as_ref().filter(|said| said.provider != *GuideModel::PROVIDER) {
+        return Ok(Some(said.provider.clone()));
+    }
+    let all = models.all();
+    let heads: Vec<ModelHead<'_>> =
+        all.iter().map(|model| ModelHead { provider: &model.provider, id: &model.id, name: &model.name }).collect();
+    let named = resolve_scope(patterns, &heads).models;
+    if let Some((head, _)) = named.iter().find(|(head, _)| is_default(settings, head.provider, head.id)) {
+        return Ok(Some(ProviderId::from(head.provider)));
+    }
+    // A pattern that several providers fit is for one that has a key already, as it is without `--api-key`.
+    for pattern in patterns {
+        if let Some((model, _)) = models.scope(&[pattern]).await?.models.into_iter().next() {
+            return Ok(Some(model.provider.clone()));
+        }
+        if let Some((head, _)) = resolve_scope(&[pattern], &heads).models.first() {
+            return Ok(Some(ProviderId::from(head.provider)));
+        }
+    }
+    Ok(None)
+}
+
+fn is_default(settings: &Settings, provider: &str, model: &str) -> bool {
+    settings.default_provider.as_deref() == Some(provider) && settings.default_model.as_deref() == Some(model)
 }
 
 async fn choose_answerer(
@@ -105,14 +144,8 @@ async fn choose_answerer(
     if let Some(said) = session.model.as_ref().filter(|said| said.provider != *GuideModel::PROVIDER) {
         return named(models, "The session", &said.provider, &said.model_id, level).await;
     }
-    let is_saved = |scoped: &&ScopedModel| {
-        settings.default_provider.as_deref() == Some(&*scoped.model.provider)
-            && settings.default_model.as_deref() == Some(&*scoped.model.id)
-    };
+    let is_saved = |scoped: &&ScopedModel| is_default(settings, &scoped.model.provider, &scoped.model.id);
     if let Some(ScopedModel { model, level: of_pattern }) = scope.iter().find(is_saved).or(scope.first()) {
-        if let Some(key) = &arguments.api_key {
-            models.set_api_key(model.provider.clone(), key.clone());
-        }
         return Ok(Answerer::Model { model: model.clone(), level: level.or(*of_pattern) });
     }
     if arguments.models.is_some() {
@@ -212,5 +245,33 @@ mod tests {
         assert_eq!(chosen(&["hi"], &enabled).await, ("large".to_owned(), vec!["large".to_owned()]));
         assert_eq!(chosen(&["--models", "other", "hi"], &enabled).await.1, ["other"]);
         assert_eq!(chosen(&["--model", "local/small", "hi"], &usual).await.1, Vec::<String>::new());
+    }
+
+    #[tokio::test]
+    async fn the_key_of_the_command_line_makes_the_models_usable_that_it_names() {
+        let model = |id: &str| Model { id: id.into(), name: id.into(), ..Model::default() };
+        let keyed =
+            |id: &str| Provider::new(id, "http://127.0.0.1:1").api("openai-completions").api_key("$NO_SUCH_KEY");
+        let settings = Settings {
+            default_provider: Some("second".to_owned()),
+            default_model: Some("large".to_owned()),
+            ..Settings::default()
+        };
+        for (patterns, settings, expected) in [
+            ("second/small", &Settings::default(), "second/small"),
+            ("first/*,second/*", &Settings::default(), "first/small"),
+            ("first/*,second/*", &settings, "second/large"),
+        ] {
+            let small_and_large = |id: &str| keyed(id).model(model("small")).model(model("large"));
+            let models =
+                Models::builder().provider(small_and_large("first")).provider(small_and_large("second")).build();
+            let words = ["--models", patterns, "--api-key", "given", "hi"];
+            let arguments = Arguments::parse(words.iter().map(ToString::to_string)).unwrap();
+            let session = crate::session::SessionManager::in_memory().context();
+            let made = choose_model(&arguments, &models, settings, &session, &mut Vec::new()).await.unwrap();
+            let Answerer::Model { model, .. } = made.answerer else { panic!("the guide answers") };
+            assert_eq!(format!("{}/{}", model.provider, model.id), expected);
+            assert!(made.scope.iter().all(|scoped| scoped.model.provider == model.provider), "{:?}", made.scope);
+        }
     }
 }
