@@ -84,3 +84,11 @@ pub(super) fn part<T: serde::de::DeserializeOwned>(
             .map_err(|error| ExtensionError::new(format!("the answer's `{name}` cannot be used: {error}"))),
     }
 }
+
+/// Checks that an answer of a gate had no other parts: a misspelt one would let through what it was to stop.
+pub(super) fn nothing_left(answer: &Value) -> Result<(), ExtensionError> {
+    match answer.as_object().and_then(|fields| fields.keys().next()) {
+        None => Ok(()),
+        Some(name) => Err(ExtensionError::new(format!("the answer's `{name}` is no part of an answer to this event"))),
+    }
+}

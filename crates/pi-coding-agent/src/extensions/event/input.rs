@@ -10,7 +10,7 @@ use crate::{
     agent_session::{CustomMessage, Delivery},
     extensions::{
         ExtensionError,
-        outcome::{Outcome, answers, part},
+        outcome::{Outcome, answers, nothing_left, part},
     },
     messages::CustomContent,
     resources::SystemPromptOptions,
@@ -233,7 +233,9 @@ impl fmt::Debug for UserBashDecision {
 
 impl Outcome for UserBashDecision {
     fn from_json(mut answer: Value) -> Result<Self, ExtensionError> {
-        Ok(part(&mut answer, "result")?.map_or(Self::RunHere, Self::Ran))
+        let result = part(&mut answer, "result")?;
+        nothing_left(&answer)?;
+        Ok(result.map_or(Self::RunHere, Self::Ran))
     }
 }
 

@@ -11,7 +11,7 @@ use crate::{
     compaction::{CompactionPreparation, CompactionReason, SummaryInstructions},
     extensions::{
         ExtensionError,
-        outcome::{Outcome, answers, part},
+        outcome::{Outcome, answers, nothing_left, part},
     },
     resources::DiscoveredPaths,
     sdk::{self, SessionStart},
@@ -62,6 +62,7 @@ impl Outcome for TrustDecision {
             Some(true) => Remember::Always,
             Some(false) | None => Remember::Once,
         };
+        nothing_left(&answer)?;
         match trusted.as_deref() {
             Some("yes") => Ok(Self::Trust(remember)),
             Some("no") => Ok(Self::Distrust(remember)),
@@ -210,7 +211,9 @@ pub enum SwitchDecision {
 
 impl Outcome for SwitchDecision {
     fn from_json(mut answer: Value) -> Result<Self, ExtensionError> {
-        Ok(if is_cancelled(&mut answer)? { Self::Cancel } else { Self::Proceed })
+        let cancelled = is_cancelled(&mut answer)?;
+        nothing_left(&answer)?;
+        Ok(if cancelled { Self::Cancel } else { Self::Proceed })
     }
 }
 
@@ -252,6 +255,7 @@ impl Outcome for ForkDecision {
             return Ok(Self::Cancel);
         }
         let skip = part(&mut answer, "skipConversationRestore")?.unwrap_or(false);
+        nothing_left(&answer)?;
         Ok(if skip { Self::WithoutConversation } else { Self::Proceed })
     }
 }
@@ -347,7 +351,9 @@ impl Outcome for CompactDecision {
         if is_cancelled(&mut answer)? {
             return Ok(Self::Cancel);
         }
-        Ok(part(&mut answer, "compaction")?.map_or(Self::Proceed, |draft| Self::Replace(Box::new(draft))))
+        let draft = part(&mut answer, "compaction")?;
+        nothing_left(&answer)?;
+        Ok(draft.map_or(Self::Proceed, |draft| Self::Replace(Box::new(draft))))
     }
 }
 
@@ -518,6 +524,7 @@ impl Outcome for TreeDecision {
             }),
             label: part(&mut answer, "label")?,
         };
+        nothing_left(&answer)?;
         Ok(if adjustment == TreeAdjustment::default() { Self::Proceed } else { Self::Adjust(Box::new(adjustment)) })
     }
 }

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::extensions::{
     ExtensionError,
-    outcome::{Outcome, answers, part},
+    outcome::{Outcome, answers, nothing_left, part},
 };
 
 /// A tool call begins.
@@ -128,11 +128,12 @@ impl Outcome for ToolCallDecision {
         let block = part(&mut answer, "block")?.unwrap_or(false);
         let terminate = part(&mut answer, "terminate")?.unwrap_or(false);
         let input = part(&mut answer, "input")?;
+        let reason = part(&mut answer, "reason")?;
+        nothing_left(&answer)?;
         Ok(match (block, input) {
-            (true, _) => Self::Block {
-                reason: part(&mut answer, "reason")?,
-                then: if terminate { AfterBlock::Terminate } else { AfterBlock::Continue },
-            },
+            (true, _) => {
+                Self::Block { reason, then: if terminate { AfterBlock::Terminate } else { AfterBlock::Continue } }
+            }
             (false, Some(input)) => Self::AllowWith(input),
             (false, None) => Self::Allow,
         })

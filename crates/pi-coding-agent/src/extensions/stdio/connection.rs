@@ -291,13 +291,15 @@ impl Connection {
             CallClock::KeepsBusy => busy.questions > 0,
             CallClock::WhenNotBusy => busy.questions > 0 || busy.long_calls > 0,
         };
+        // A clock that began anew after each question would never run out for a program that goes on asking.
+        let mut left = patience.time;
         loop {
             // The sender is borrowed, so that it is not gone.
             let _ = busy.wait_for(|busy| !stands(busy)).await;
-            let end = Instant::now() + patience.time;
+            let runs_since = Instant::now();
             tokio::select! {
-                () = sleep_until(end) => return,
-                _ = busy.wait_for(stands) => {}
+                () = sleep_until(runs_since + left) => return,
+                _ = busy.wait_for(stands) => left = left.saturating_sub(runs_since.elapsed()),
             }
         }
     }

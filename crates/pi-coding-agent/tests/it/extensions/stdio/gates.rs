@@ -33,6 +33,7 @@ async fn a_gate_blocks_however_its_program_fails() {
         ("it says nothing", "event/tool_call) ;;", "did not answer within 700 ms"),
         ("it closes its output", "event/tool_call) exec 1>&-; sleep 60;;", "closed its standard output"),
         ("it answers nonsense", r#"event/tool_call) reply "$id" '{"block":"perhaps"}';;"#, "`block` cannot be used"),
+        ("it misspells the block", r#"event/tool_call) reply "$id" '{"blocked":true}';;"#, "`blocked` is no part"),
         ("it answers with a text", r#"event/tool_call) reply "$id" '"no"';;"#, "not an object"),
         (
             "it refuses",
@@ -97,6 +98,18 @@ async fn the_clock_of_a_gate_stands_while_its_program_waits_for_pi() {
     fixture.session.prompt("deploy it").await.unwrap();
     assert_eq!(result(&fixture, 1), "toolResult: deploy done");
     assert!(fixture.failures().is_empty(), "{:?}", fixture.failures());
+}
+
+#[tokio::test]
+async fn a_gate_whose_program_asks_on_and_on_runs_out_of_time_all_the_same() {
+    let folder = gate(
+        r#"event/tool_call) while :; do ask q exec '{"program":"sleep","args":["0.2"]}'; sleep 0.4; done;;
+           answer) ;;"#,
+    );
+    let fixture = folder.session(deploys(1)).await;
+    let prompted = tokio::time::timeout(std::time::Duration::from_secs(10), fixture.session.prompt("deploy it")).await;
+    prompted.expect("the gate ends").unwrap();
+    assert!(result(&fixture, 1).contains("did not answer within 700 ms"), "{}", result(&fixture, 1));
 }
 
 #[tokio::test]
