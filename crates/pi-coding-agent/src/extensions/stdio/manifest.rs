@@ -5,7 +5,7 @@
 //! part in before running it. After a crash nothing has to be declared again.
 
 use std::{
-    fs,
+    fs::OpenOptions,
     io::Read,
     path::{Path, PathBuf},
     time::Duration,
@@ -20,6 +20,7 @@ use serde_json::{Map, Value};
 use super::limits;
 use crate::{
     extensions::{EventKind, FlagKind, FlagValue},
+    regular_file,
     resources::{
         Diagnostic,
         document::{self, kind_of},
@@ -257,7 +258,7 @@ impl Manifest {
         let file = if path.is_dir() { path.join(MANIFEST_FILE) } else { path.to_owned() };
         let problem = |text: String| InvalidManifest::from(Diagnostic::error(text).in_file(&file));
         let mut text = String::new();
-        let opened = fs::File::open(&file).map_err(|error| match error.kind() {
+        let opened = regular_file::open(&file, OpenOptions::new().read(true)).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => problem("there is no manifest of an extension here".to_owned()),
             _ => problem(format!("the manifest cannot be read: {error}")),
         })?;

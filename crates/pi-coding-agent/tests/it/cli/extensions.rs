@@ -69,6 +69,16 @@ fn an_extension_that_is_named_and_cannot_be_used_ends_the_start() {
 }
 
 #[test]
+fn a_manifest_that_is_no_file_is_refused_and_not_waited_for() {
+    let place = Place::new();
+    let folder = users(&place, "piped");
+    fs::create_dir_all(&folder).unwrap();
+    let manifest = folder.join("extension.json");
+    assert!(std::process::Command::new("mkfifo").arg(&manifest).status().unwrap().success());
+    fails_with(&place.run(&["-p", "-e", folder.to_str().unwrap(), "hello"]), &["piped/extension.json", "named pipe"]);
+}
+
+#[test]
 fn one_of_the_user_that_is_broken_ends_the_start_too_for_it_may_be_a_gate() {
     let place = Place::new();
     extension(&users(&place, "good"), json!({"tools": {"look": {"description": "Looks."}}}));
