@@ -8,10 +8,13 @@ use std::path::PathBuf;
 
 use pi_ai::Secret;
 
-use super::flags::{self, Action, FLAGS};
+use super::{
+    extensions::is_package_source,
+    flags::{self, Action, FLAGS},
+};
 use crate::{
     extensions::{FlagKind, FlagValues},
-    resources::ProjectTrust,
+    resources::{Locations, ProjectTrust, prompt_file},
     workspace::local::Network,
 };
 
@@ -389,6 +392,22 @@ impl Arguments {
             return Err(ArgumentsError::Needs { flag: "mode rpc", needed: "no @files: they come with its commands" });
         }
         Ok(())
+    }
+
+    /// Makes paths absolute: what the command line names is meant from where it was typed, wherever the session works.
+    pub(super) fn resolve_paths(&mut self, typed_in: &Locations) {
+        let absolute = |path: &str| typed_in.resolve(path, &typed_in.cwd).to_string_lossy().into_owned();
+        let resources = self.skills.iter_mut().chain(&mut self.prompt_templates).chain(&mut self.themes);
+        let extensions = self.extensions.iter_mut().filter(|source| !is_package_source(source));
+        for path in resources.chain(extensions).filter(|path| !path.trim().is_empty()) {
+            *path = absolute(path);
+        }
+        // A prompt is a file's content where there is one of that name, else the text itself.
+        for text in self.system_prompt.iter_mut().chain(&mut self.append_system_prompt) {
+            if let Some(file) = prompt_file(text, typed_in).and_then(|file| file.into_os_string().into_string().ok()) {
+                *text = file;
+            }
+        }
     }
 }
 

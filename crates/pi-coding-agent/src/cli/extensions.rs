@@ -71,10 +71,7 @@ impl<'a> Place<'a> {
 
     /// Sources that upstream loads, and this program does not.
     fn check_sources(&self) -> Result<(), String> {
-        let is_source = |text: &&String| {
-            ["builtin:", "npm:", "git:", "http://", "https://", "ssh://"].iter().any(|prefix| text.starts_with(prefix))
-        };
-        match self.arguments.extensions.iter().find(is_source) {
+        match self.arguments.extensions.iter().find(|text| is_package_source(text)) {
             None => Ok(()),
             Some(source) => Err(format!(
                 "--extension {source}: packages and built-in extensions cannot be loaded; name a folder with an \
@@ -138,6 +135,11 @@ impl<'a> Place<'a> {
         }
         Some(trust)
     }
+}
+
+/// Whether an extension is named as upstream names those that are no paths.
+pub(super) fn is_package_source(text: &str) -> bool {
+    ["builtin:", "npm:", "git:", "http://", "https://", "ssh://"].iter().any(|prefix| text.starts_with(prefix))
 }
 
 /// The flags of an extension, with what they are for.

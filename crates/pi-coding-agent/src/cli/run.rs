@@ -108,10 +108,7 @@ async fn run(mut arguments: Arguments, host: Host, output: Output) -> Result<u8,
         return Ok(USAGE);
     }
     let locations = host.locations();
-    // What the command line names is meant from where it was typed, wherever the session works.
-    for path in arguments.extensions.iter_mut().filter(|path| !path.contains(':')) {
-        *path = locations.resolve(path, &locations.cwd).to_string_lossy().into_owned();
-    }
+    arguments.resolve_paths(&locations);
     let mut notices = Notices::default();
     let place = extensions::Place::new(&arguments, &host, &locations);
     let settings = resources::settings_for(&place, &mut notices).await;

@@ -77,12 +77,17 @@ pub(crate) fn read(path: &Path) -> Result<PromptText, UnreadablePrompt> {
 /// # Errors
 /// When there is a file of that name that cannot be read: its name is no prompt.
 pub fn prompt_input(input: &str, locations: &Locations) -> Result<PromptText, UnreadablePrompt> {
-    let path = locations.resolve(input, &locations.cwd);
-    // Text of several lines names no file, and asking for it may be an error of its own.
-    if !input.trim().is_empty() && !input.contains('\n') && path.is_file() {
+    if let Some(path) = prompt_file(input, locations) {
         return read(&path);
     }
     Ok(PromptText { text: input.to_owned(), source: None })
+}
+
+/// The file that a prompt of the command line names; `None`: it is the text itself.
+pub(crate) fn prompt_file(input: &str, locations: &Locations) -> Option<PathBuf> {
+    let path = locations.resolve(input, &locations.cwd);
+    // Text of several lines names no file, and asking for it may be an error of its own.
+    (!input.trim().is_empty() && !input.contains('\n') && path.is_file()).then_some(path)
 }
 
 #[cfg(test)]

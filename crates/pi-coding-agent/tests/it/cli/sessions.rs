@@ -93,3 +93,36 @@ fn a_session_that_is_resumed_from_elsewhere_works_in_its_own_folder() {
     assert!(ran.stdout.contains("the session's own folder"), "{ran:?}");
     assert!(ran.stderr.contains(&format!("The session works in {}", place.cwd().display())), "{ran:?}");
 }
+
+/// What the command line names is not the session's: it is meant from where it was typed.
+#[test]
+fn what_the_command_line_names_is_found_where_it_was_typed_also_for_a_session_of_elsewhere() {
+    let place = Place::new();
+    assert_eq!(place.run(&["-p", "What can you do?"]).code, Some(0));
+    let file = place.session_files().remove(0);
+    let elsewhere = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = elsewhere.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    write("given/tides/SKILL.md", "---\ndescription: tells tides\n---\nLook at the moon.\n");
+    write("ask.md", "Say where the moon is.\n");
+    write("odd.json", r##"{"name": "odd", "colors": {"accent": "#00ff00"}}"##);
+    write("words.md", "Words of a file.\n");
+    write("more.md", "More words.\n");
+
+    let words = ["-p", "--session", file.to_str().unwrap(), "--skill", "given", "--prompt-template", "./ask.md"];
+    let more = ["--theme", "odd.json", "--system-prompt", "words.md", "--append-system-prompt", "more.md", "/ask"];
+    let mut command = place.command(&[&words[..], &more[..]].concat());
+    let ran = super::program::wait(command.current_dir(elsewhere.path()).spawn().unwrap());
+
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let record = fs::read_to_string(&file).unwrap();
+    for said in ["tells tides", "Say where the moon is.", "Words of a file.", "More words."] {
+        assert!(record.contains(said), "{said} is not in {record}");
+    }
+    // A theme shows in nothing that is printed, but what is wrong with it does.
+    let theme = elsewhere.path().join("odd.json");
+    assert!(ran.stderr.contains(&format!("{}:1: the theme is not loaded", theme.display())), "{ran:?}");
+}
