@@ -454,7 +454,15 @@ impl SessionManager {
                     if let Some(source) = written.new_source {
                         session.set_source(source);
                     }
-                    session.commit(id.clone(), timestamp, &body, line.len() as u64);
+                    match written.among {
+                        None => session.commit(id.clone(), timestamp, &body, line.len() as u64),
+                        Some(bytes) => {
+                            if !session.commit_among(&id, &body, end, &bytes)? {
+                                // Somebody wrote into the middle of the line: it is damaged, and is written again.
+                                continue;
+                            }
+                        }
+                    }
                     drop(session);
                     if let Some(path) = written.new_file {
                         let persistence = Persistence::File { path };

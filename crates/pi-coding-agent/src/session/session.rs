@@ -403,6 +403,34 @@ impl Session {
         }
     }
 
+    /// Takes an entry whose line was written while another program appended, from all bytes after the end. Gives whether
+    /// the line is among them, and whole; if not, only what the other program wrote was taken in.
+    pub(crate) fn commit_among(
+        &mut self,
+        id: &EntryId,
+        body: &EntryBody,
+        from: u64,
+        bytes: &[u8],
+    ) -> Result<bool, SessionError> {
+        let foreign = self.take_growth(from, bytes);
+        let index = match self.tree.find(id.as_str()) {
+            Some(index) if self.read(index).map_err(SessionError::read)?.is_some() => index,
+            _ => {
+                self.tell_foreign(foreign);
+                return Ok(false);
+            }
+        };
+        self.tell_foreign(foreign - 1);
+        let follows_leaf = self.tree.parent(index) == self.leaf;
+        self.leaf = Some(index);
+        if !(follows_leaf && self.projection.push(&self.tree, index, body, &*self.source))
+            && let Err(error) = self.project()
+        {
+            tracing::error!(%error, "the session's context could not be rebuilt after an entry was appended");
+        }
+        Ok(true)
+    }
+
     /// The last line was closed by a line break.
     pub(crate) fn close_last_line(&mut self) {
         self.end += 1;
@@ -419,6 +447,12 @@ impl Session {
 
     /// Reads in what another program appended: all bytes from a position on.
     pub(crate) fn grow_from(&mut self, from: u64, bytes: &[u8]) {
+        let count = self.take_growth(from, bytes);
+        self.tell_foreign(count);
+    }
+
+    /// Gives how many entries came in.
+    fn take_growth(&mut self, from: u64, bytes: &[u8]) -> usize {
         let before = self.tree.len();
         let lines = self.lines - u64::from(from < self.end);
         let mut growth = Growth::new(Arc::make_mut(&mut self.tree), from, lines);
@@ -426,7 +460,10 @@ impl Session {
         let (end, last_line, lines, notices) = growth.finish();
         (self.end, self.last_line, self.lines) = (end, last_line, lines);
         self.notices.extend(notices);
-        let count = self.tree.len() - before;
+        self.tree.len() - before
+    }
+
+    fn tell_foreign(&mut self, count: usize) {
         if count > 0 {
             self.notices.push(Notice::ForeignEntries { count });
         }

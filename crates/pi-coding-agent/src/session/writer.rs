@@ -51,6 +51,8 @@ pub(crate) struct Written {
     pub(crate) new_source: Option<Arc<dyn ReadRange>>,
     /// It is written, but not forced to the disk as it should be.
     pub(crate) sync_error: Option<StoreError>,
+    /// Somebody else wrote in the same moment: these are all bytes from the end on, and the line is among them.
+    pub(crate) among: Option<Vec<u8>>,
 }
 
 /// The line was not written.
@@ -93,7 +95,7 @@ impl Writer {
             Self::Buffered { bytes, .. } if !kind.begins_conversation() => {
                 bytes.append_at(end, line).map_err(|_| SessionError::Replaced { path: None })?;
                 let durability = Durability::Memory;
-                Ok(Written { durability, new_file: None, new_source: None, sync_error: None })
+                Ok(Written { durability, new_file: None, new_source: None, sync_error: None, among: None })
             }
             Self::Buffered { bytes, path } => {
                 let path = path.clone();
@@ -110,21 +112,32 @@ impl Writer {
             Self::Store { store, copy, is_synced, .. } => {
                 let is_closed = last_line == LastLine::Closed;
                 let bytes: &[u8] = if is_closed { line } else { b"\n" };
-                if let Err(error) = store.append(end, bytes).await {
-                    return Err(match error {
-                        AppendError::Moved { .. } => WriteError::Grown(read_growth(store, copy, end).await?),
-                        AppendError::Replaced => SessionError::Replaced { path: None }.into(),
-                        AppendError::Failed(error) => SessionError::Store(error).into(),
-                    });
+                let mut among = None;
+                match store.append(end, bytes).await {
+                    Ok(()) => {}
+                    Err(AppendError::Mingled) => {
+                        *is_synced = false;
+                        among = Some(read_growth(store, copy, end).await?);
+                    }
+                    Err(error) => {
+                        return Err(match error {
+                            AppendError::Moved { .. } => WriteError::Grown(read_growth(store, copy, end).await?),
+                            AppendError::Replaced | AppendError::Mingled => {
+                                SessionError::Replaced { path: None }.into()
+                            }
+                            AppendError::Failed(error) => SessionError::Store(error).into(),
+                        });
+                    }
                 }
                 *is_synced = false;
-                if let Some(copy) = copy {
+                if let (Some(copy), None) = (copy, &among) {
                     copy.append_at(end, bytes).map_err(|_| SessionError::Replaced { path: None })?;
                 }
-                if !is_closed {
-                    return Err(WriteError::ClosedLastLine);
+                match among {
+                    Some(grown) if !is_closed => Err(WriteError::Grown(grown)),
+                    None if !is_closed => Err(WriteError::ClosedLastLine),
+                    among => Ok(Written { among, ..self.written(environment).await }),
                 }
-                Ok(self.written(environment).await)
             }
         }
     }
@@ -141,7 +154,7 @@ impl Writer {
                 Err(error) => sync_error = Some(error),
             }
         }
-        Written { durability, new_file: None, new_source: None, sync_error }
+        Written { durability, new_file: None, new_source: None, sync_error, among: None }
     }
 
     /// Makes what was written survive a loss of power.

@@ -100,7 +100,7 @@ impl SessionStore for JsonlStore {
     }
 
     async fn append(&mut self, at: u64, bytes: &[u8]) -> Result<(), AppendError> {
-        let size = self.facts()?.size;
+        let (size, len) = (self.facts()?.size, bytes.len() as u64);
         match size.cmp(&at) {
             std::cmp::Ordering::Less => return Err(AppendError::Replaced),
             std::cmp::Ordering::Greater => return Err(AppendError::Moved { end: size }),
@@ -112,7 +112,12 @@ impl SessionStore for JsonlStore {
             let (file, bytes) = (self.file.clone(), bytes.to_vec());
             in_background(move || append_all(&*file, &bytes)).await
         };
-        written.map_err(|error| self.failed("writing to", error).into())
+        written.map_err(|error| self.failed("writing to", error))?;
+        // A program that takes no lock may have come between the look at the size and the write.
+        match self.file.facts() {
+            Ok(facts) if facts.size == at + len => Ok(()),
+            Ok(_) | Err(_) => Err(AppendError::Mingled),
+        }
     }
 
     async fn sync(&mut self) -> Result<(), StoreError> {

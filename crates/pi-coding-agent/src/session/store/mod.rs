@@ -31,7 +31,8 @@ pub use crate::session::bytes::ReadRange;
 ///
 /// - The bytes only grow. A position is the number of bytes before it.
 /// - [`append`](Self::append) writes all of its bytes at exactly the position that the caller names, or says that the
-///   end is elsewhere and writes nothing. That makes two writers safe even without a lock.
+///   end is elsewhere and writes nothing. That makes two writers safe even without a lock. A store that cannot do this
+///   in one step tells afterwards, with [`AppendError::Mingled`].
 /// - What was appended when `append` returned `Ok` is there for every later reader, also when the process dies in the
 ///   next instruction. What was not, may be there in part: readers cope with a last line that breaks off.
 /// - After [`sync`](Self::sync) it is also there when the machine loses power.
@@ -102,7 +103,7 @@ impl StoreError {
     }
 }
 
-/// Why nothing (or not everything) was appended.
+/// Why bytes were not appended, not all of them, or perhaps not where they should be.
 #[derive(Debug, thiserror::Error)]
 pub enum AppendError {
     /// The session ends further on: somebody else has appended to it. Nothing was written.
@@ -114,6 +115,10 @@ pub enum AppendError {
     /// What has the session's name now is not what was opened, or was cut short. Nothing was written.
     #[error("the session was replaced or cut short since it was opened")]
     Replaced,
+    /// All bytes were written, but somebody else wrote in the same moment: they may lie further on than at the named
+    /// position, which is where to read from to find them. Only for stores that cannot compare and append in one step.
+    #[error("somebody else wrote in the same moment, so that the bytes may lie further on")]
+    Mingled,
     /// The store failed. The bytes may have been written in part.
     #[error(transparent)]
     Failed(#[from] StoreError),

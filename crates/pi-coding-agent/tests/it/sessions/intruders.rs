@@ -10,11 +10,11 @@ use std::{
 };
 
 use pi_coding_agent::session::{
-    Access, SessionEnvironment, SessionError, SessionManager, diagnose_session, repair_session,
+    Access, EntryBody, SessionEnvironment, SessionError, SessionManager, diagnose_session, repair_session,
     store::disk::{Disk, DiskFile, FileFacts, OpenMode, SystemDisk},
 };
 
-use super::{HEADER, file, file_of, line, names_in, notices, said};
+use super::{HEADER, file, file_of, line, names_in, notices, said, say};
 
 /// When another program appends.
 #[derive(Clone, Copy, PartialEq)]
@@ -23,6 +23,8 @@ enum Moment {
     BeforeKeeping,
     /// The new file is about to take the name.
     BeforeReplacing,
+    /// Somebody has looked at the file's size.
+    AfterLooking,
 }
 
 /// A disk on which another program appends to `target`, so often.
@@ -35,8 +37,15 @@ struct Intruded {
 
 impl Intruded {
     fn environment(target: &Path, text: &str, moment: Moment, times: usize) -> SessionEnvironment {
-        let (target, text, times) = (target.to_owned(), format!("{text}\n"), AtomicUsize::new(times));
-        SessionEnvironment { disk: Arc::new(Self { target, text, moment, times }), ..SessionEnvironment::default() }
+        SessionEnvironment {
+            disk: Self::disk(target, &format!("{text}\n"), moment, times),
+            ..SessionEnvironment::default()
+        }
+    }
+
+    fn disk(target: &Path, text: &str, moment: Moment, times: usize) -> Arc<Self> {
+        let (target, text, times) = (target.to_owned(), text.to_owned(), AtomicUsize::new(times));
+        Arc::new(Self { target, text, moment, times })
     }
 
     fn intrude(&self, moment: Moment) -> io::Result<()> {
@@ -85,7 +94,11 @@ impl Disk for Intruded {
     }
 
     fn facts(&self, path: &Path) -> io::Result<FileFacts> {
-        SystemDisk.facts(path)
+        let facts = SystemDisk.facts(path);
+        if path == self.target {
+            self.intrude(Moment::AfterLooking)?;
+        }
+        facts
     }
 
     fn sync_folder(&self, path: &Path) -> io::Result<()> {
@@ -161,4 +174,32 @@ async fn a_file_that_grows_again_and_again_is_not_repaired() {
     let environment = Intruded::environment(&path, "{}", Moment::BeforeReplacing, 1);
     let repaired = repair_session(&path, Path::new("/"), &environment).unwrap();
     assert_eq!(repaired.left_in_old_file, 3);
+}
+
+#[tokio::test]
+async fn an_entry_that_lands_behind_a_foreign_one_is_found_there() {
+    // A line that breaks off swallows ours, which is then written again.
+    let whole = line("b", Some("a"), "theirs, and rather long, so that it covers ours") + "\n";
+    for (theirs, foreign) in [(whole, 1), ("{\"torn".into(), 0)] {
+        let (_folder, path) = file(&[HEADER, &line("a", None, "one")]);
+        let disk = Intruded::disk(&path, &theirs, Moment::AfterLooking, 0);
+        let environment = SessionEnvironment { disk: disk.clone(), ..SessionEnvironment::default() };
+        let session = open(&path, environment).await.unwrap();
+        disk.times.store(1, Ordering::SeqCst);
+        let mine = say(&session, "mine").await;
+        assert_eq!(session.leaf_id().as_ref(), Some(&mine));
+        assert_eq!(said(&session), ["one", "mine"], "{theirs}");
+        assert_ne!(session.entry(mine.as_str()).unwrap().body, EntryBody::Unreadable, "{theirs}");
+        assert_eq!(session.with(|session| session.contains("b")), foreign == 1);
+        let told = notices(&session).iter().filter(|notice| notice.contains("written 1 entries")).count();
+        assert_eq!(told, foreign, "{:?}", notices(&session));
+        say(&session, "next").await;
+        let copy = session.branched(&session.leaf_id().unwrap()).await.unwrap();
+        assert_eq!(said(&copy), ["one", "mine", "next"], "{theirs}");
+        let memory = session.with(|session| session.entries().collect::<Vec<_>>());
+        drop(session);
+        let again = open(&path, SessionEnvironment::default()).await.unwrap();
+        assert_eq!(said(&again), ["one", "mine", "next"], "{theirs}");
+        assert_eq!(again.with(|session| session.entries().collect::<Vec<_>>()), memory);
+    }
 }
