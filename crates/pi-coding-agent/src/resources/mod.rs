@@ -35,6 +35,7 @@ pub use prompt_templates::{
 pub use settings::*;
 pub use skills::{Skill, SkillCommandError, SkillReader, expand_skill_command, load_skills_from_dir, skills_prompt};
 pub(crate) use sources::extension_paths;
+#[cfg(feature = "cli")]
 pub(crate) use system_files::prompt_file;
 pub use system_files::{PromptText, SystemFile, UnreadablePrompt, prompt_input};
 pub use system_prompt::{
