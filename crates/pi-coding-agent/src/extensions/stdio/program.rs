@@ -26,7 +26,7 @@ use crate::{
         runner::failure,
     },
     messages::SessionMessage,
-    workspace::local::{Environment, LocalProgram, program::ProgramCommand},
+    workspace::local::{Environment, LocalProgram, launch::Launch},
 };
 
 /// The program of one extension in one session. Dropped, it is ended at once.
@@ -319,7 +319,7 @@ async fn keep(shared: Arc<Shared>) {
 async fn run(shared: &Arc<Shared>) -> Result<(), String> {
     let manifest = &shared.manifest;
     let folder = manifest.folder().to_owned();
-    let command = ProgramCommand::find(&manifest.command, &folder, &shared.environment, &manifest.environment)?;
+    let command = Launch::find(&manifest.command, &folder, &shared.environment, &manifest.environment)?;
     let name = command.name().to_owned();
     let (program, pipes) =
         LocalProgram::start(command).await.map_err(|error| format!("`{name}` could not be started: {error}"))?;

@@ -1,6 +1,7 @@
 //! This machine as a workspace: its files, its shell, and limits to both where they are asked for.
 
 mod files;
+pub(crate) mod launch;
 mod log_writer;
 pub(crate) mod program;
 mod sandbox;

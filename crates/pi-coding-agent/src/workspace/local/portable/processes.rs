@@ -1,6 +1,5 @@
 //! Running commands on a system without Unix's sessions: on Windows in a job object, which ends whole.
 
-use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,8 +16,8 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use crate::workspace::local::shell::{command_environment, find_program, find_shell};
-use crate::workspace::local::{DRAIN_AFTER_EXIT, Environment, IDLE_AFTER_EXIT, ProcessOptions};
+use crate::workspace::local::launch::Launch;
+use crate::workspace::local::{DRAIN_AFTER_EXIT, IDLE_AFTER_EXIT, ProcessOptions};
 use crate::workspace::{ProcessEnd, ProcessError, ProcessOutcome, Processes, ProgramCommand, ShellCommand, ShellExit};
 
 /// Bytes read at once.
@@ -37,17 +36,13 @@ impl LocalProcesses {
         Self { options }
     }
 
-    fn environment(&self, variables: &[(String, Option<String>)]) -> Environment {
-        command_environment(&self.options.environment, self.options.bin_dir.as_deref(), variables)
-    }
-
-    fn spawn(start: &Start) -> Result<Box<dyn ChildWrapper>, ProcessError> {
-        let mut wrap = CommandWrap::with_new(&start.program, |process| {
+    fn spawn(launch: &Launch) -> Result<Box<dyn ChildWrapper>, ProcessError> {
+        let mut wrap = CommandWrap::with_new(&launch.program, |process| {
             process
-                .args(&start.arguments)
-                .current_dir(&start.cwd)
+                .args(&launch.arguments)
+                .current_dir(&launch.folder)
                 .env_clear()
-                .envs(&start.environment)
+                .envs(&launch.environment)
                 .stdin(Stdio::null())
                 .stdout(Stdio::piped())
                 .stderr(Stdio::piped());
@@ -67,14 +62,9 @@ impl Processes for LocalProcesses {
         output: mpsc::Sender<Bytes>,
         cancel: CancellationToken,
     ) -> Result<ProcessEnd, ProcessError> {
-        let shell = find_shell(self.options.shell.as_deref(), &self.options.environment)?;
-        let start = Start {
-            program: shell,
-            arguments: vec!["-c".to_owned(), command.script],
-            cwd: command.cwd,
-            environment: self.environment(&command.variables),
-        };
-        self.run_to_end(start, output.clone(), output, command.timeout, cancel).await
+        let timeout = command.timeout;
+        let launch = Launch::shell(&self.options, command)?;
+        self.run_to_end(launch, output.clone(), output, timeout, cancel).await
     }
 
     async fn exec(
@@ -84,42 +74,29 @@ impl Processes for LocalProcesses {
         stderr: mpsc::Sender<Bytes>,
         cancel: CancellationToken,
     ) -> Result<ProcessEnd, ProcessError> {
-        let environment = self.environment(&[]);
-        let start = Start {
-            program: find_program(&command.program, &command.cwd, &environment)?,
-            arguments: command.arguments,
-            cwd: command.cwd,
-            environment,
-        };
-        self.run_to_end(start, stdout, stderr, command.timeout, cancel).await
+        let timeout = command.timeout;
+        let launch = Launch::program(&self.options, command)?;
+        self.run_to_end(launch, stdout, stderr, timeout, cancel).await
     }
-}
-
-/// What is started.
-struct Start {
-    program: PathBuf,
-    arguments: Vec<String>,
-    cwd: PathBuf,
-    environment: Environment,
 }
 
 impl LocalProcesses {
     async fn run_to_end(
         &self,
-        start: Start,
+        launch: Launch,
         output: mpsc::Sender<Bytes>,
         errors: mpsc::Sender<Bytes>,
         timeout: Option<Duration>,
         cancel: CancellationToken,
     ) -> Result<ProcessEnd, ProcessError> {
-        if !tokio::fs::metadata(&start.cwd).await.is_ok_and(|metadata| metadata.is_dir()) {
-            return Err(ProcessError::MissingDirectory(start.cwd));
+        if !tokio::fs::metadata(&launch.folder).await.is_ok_and(|metadata| metadata.is_dir()) {
+            return Err(ProcessError::MissingDirectory(launch.folder));
         }
         if let Some(sandbox) = &self.options.sandbox {
             sandbox.enter()?;
         }
         let deadline = timeout.map(|timeout| Instant::now() + timeout);
-        let mut child = Self::spawn(&start)?;
+        let mut child = Self::spawn(&launch)?;
         let mut readers = JoinSet::new();
         let pieces = Arc::new(AtomicU64::new(0));
         if let Some(stdout) = child.stdout().take() {

@@ -8,7 +8,8 @@ use process_wrap::tokio::JobObject;
 use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop};
 
 use crate::workspace::ShellExit;
-use crate::workspace::local::program::{ProgramCommand, ProgramKiller, ProgramPipes};
+use crate::workspace::local::launch::Launch;
+use crate::workspace::local::program::{ProgramKiller, ProgramPipes};
 
 /// A program that was started. Dropped, it and what it started is ended at once.
 #[derive(Debug)]
@@ -19,13 +20,13 @@ pub(crate) struct LocalProgram {
 
 impl LocalProgram {
     /// Starts a program.
-    pub(crate) async fn start(command: ProgramCommand) -> io::Result<(Self, ProgramPipes)> {
-        let mut wrap = CommandWrap::with_new(&command.program, |process| {
+    pub(crate) async fn start(launch: Launch) -> io::Result<(Self, ProgramPipes)> {
+        let mut wrap = CommandWrap::with_new(&launch.program, |process| {
             process
-                .args(&command.arguments)
-                .current_dir(&command.folder)
+                .args(&launch.arguments)
+                .current_dir(&launch.folder)
                 .env_clear()
-                .envs(&command.environment)
+                .envs(&launch.environment)
                 .stdin(Stdio::piped())
                 .stdout(Stdio::piped())
                 .stderr(Stdio::piped());

@@ -5,6 +5,7 @@
 //! standard output and standard error of a shell are the same pipe, so what arrives is in order; a program that is run
 //! without a shell has one for each.
 
+use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc as blocking};
@@ -21,9 +22,9 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::session::{CommandProcesses, Departed, holders_of};
-use super::spawn::{Start, Writers, spawn};
-use crate::workspace::local::shell::{command_environment, find_program, find_shell};
-use crate::workspace::local::{DRAIN_AFTER_EXIT, Environment, IDLE_AFTER_EXIT, ProcessOptions, Sandbox};
+use super::spawn::{Descriptors, spawn};
+use crate::workspace::local::launch::Launch;
+use crate::workspace::local::{DRAIN_AFTER_EXIT, IDLE_AFTER_EXIT, ProcessOptions, Sandbox};
 use crate::workspace::{
     ProcessEnd, ProcessError, ProcessOutcome, Processes, ProgramCommand, ShellCommand, ShellExit, Survivor,
 };
@@ -65,17 +66,12 @@ impl Processes for LocalProcesses {
         output: mpsc::Sender<Bytes>,
         cancel: CancellationToken,
     ) -> Result<ProcessEnd, ProcessError> {
-        let shell = find_shell(self.options.shell.as_deref(), &self.options.environment)?;
-        let start = Start {
-            program: shell,
-            arguments: vec!["-c".to_owned(), command.script],
-            cwd: command.cwd,
-            environment: self.environment(&command.variables),
-        };
+        let timeout = command.timeout;
+        let launch = Launch::shell(&self.options, command)?;
         let (stream, stdout) = Stream::new(output)?;
         let stderr = stdout.try_clone().map_err(ProcessError::Start)?;
-        let until = Until { timeout: command.timeout, grace: GRACE, cancel };
-        self.run_to_end(start, Writers { stdout, stderr }, vec![stream], until).await
+        let until = Until { timeout, grace: GRACE, cancel };
+        self.run_to_end(launch, Writers { stdout, stderr }, vec![stream], until).await
     }
 
     async fn exec(
@@ -85,17 +81,12 @@ impl Processes for LocalProcesses {
         stderr: mpsc::Sender<Bytes>,
         cancel: CancellationToken,
     ) -> Result<ProcessEnd, ProcessError> {
-        let environment = self.environment(&[]);
-        let start = Start {
-            program: find_program(&command.program, &command.cwd, &environment)?,
-            arguments: command.arguments,
-            cwd: command.cwd,
-            environment,
-        };
+        let (timeout, grace) = (command.timeout, command.grace);
+        let launch = Launch::program(&self.options, command)?;
         let (output, stdout) = Stream::new(stdout)?;
         let (errors, stderr) = Stream::new(stderr)?;
-        let until = Until { timeout: command.timeout, grace: command.grace, cancel };
-        self.run_to_end(start, Writers { stdout, stderr }, vec![output, errors], until).await
+        let until = Until { timeout, grace, cancel };
+        self.run_to_end(launch, Writers { stdout, stderr }, vec![output, errors], until).await
     }
 
     fn kill_all(&self) {
@@ -139,6 +130,19 @@ impl RunningCommands {
     }
 }
 
+/// Where it writes.
+struct Writers {
+    stdout: io::PipeWriter,
+    stderr: io::PipeWriter,
+}
+
+impl Writers {
+    fn with_nothing_to_read(self) -> io::Result<Descriptors> {
+        let stdin = File::open("/dev/null")?.into();
+        Ok(Descriptors { stdin, stdout: self.stdout.into(), stderr: self.stderr.into() })
+    }
+}
+
 /// When it is ended.
 struct Until {
     timeout: Option<Duration>,
@@ -148,22 +152,18 @@ struct Until {
 }
 
 impl LocalProcesses {
-    fn environment(&self, variables: &[(String, Option<String>)]) -> Environment {
-        command_environment(&self.options.environment, self.options.bin_dir.as_deref(), variables)
-    }
-
     async fn run_to_end(
         &self,
-        start: Start,
+        launch: Launch,
         writers: Writers,
         streams: Vec<Stream>,
         until: Until,
     ) -> Result<ProcessEnd, ProcessError> {
-        if !tokio::fs::metadata(&start.cwd).await.is_ok_and(|metadata| metadata.is_dir()) {
-            return Err(ProcessError::MissingDirectory(start.cwd));
+        if !tokio::fs::metadata(&launch.folder).await.is_ok_and(|metadata| metadata.is_dir()) {
+            return Err(ProcessError::MissingDirectory(launch.folder));
         }
         let deadline = until.timeout.map(|timeout| Instant::now() + timeout);
-        let mut child = Child::start(start, self.options.sandbox.clone(), writers, self.running.clone()).await?;
+        let mut child = Child::start(launch, self.options.sandbox.clone(), writers, self.running.clone()).await?;
         let mut running = Running { streams, exit: None, departed: Departed::default(), grace: until.grace };
         let outcome = running.until_end(&mut child, deadline, &until.cancel).await;
         let readers = running.streams.into_iter().filter_map(|stream| stream.reader);
@@ -220,7 +220,7 @@ struct Child {
 
 impl Child {
     async fn start(
-        start: Start,
+        launch: Launch,
         sandbox: Option<Sandbox>,
         writers: Writers,
         running: RunningCommands,
@@ -236,7 +236,7 @@ impl Child {
                     let _ = started.send(Err(ProcessError::Sandbox(refused)));
                     return;
                 }
-                let pid = match spawn(&start, writers) {
+                let pid = match writers.with_nothing_to_read().and_then(|descriptors| spawn(&launch, descriptors)) {
                     Ok(pid) => pid,
                     Err(error) => {
                         let _ = started.send(Err(ProcessError::Start(error)));
@@ -252,7 +252,7 @@ impl Child {
                 let _ = exit.send(wait_without_reaping(pid));
                 let _ = may_reap.recv();
                 running.remove(processes);
-                let _ = wait(pid, WaitIdOptions::empty());
+                wait_and_reap(pid);
             })
             .map_err(ProcessError::Start)?;
         let pid = pid
@@ -278,6 +278,11 @@ impl Drop for Child {
 /// Waits for the shell's end and leaves it a zombie, so that its id stays its own.
 pub(super) fn wait_without_reaping(pid: Pid) -> ShellExit {
     wait(pid, WaitIdOptions::NOWAIT)
+}
+
+/// Waits for the shell's end; then its id may come to mean something else.
+pub(super) fn wait_and_reap(pid: Pid) {
+    wait(pid, WaitIdOptions::empty());
 }
 
 fn wait(pid: Pid, how: WaitIdOptions) -> ShellExit {

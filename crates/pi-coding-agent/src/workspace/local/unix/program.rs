@@ -4,19 +4,18 @@
 //! as anything may be signalled.
 
 use std::io;
-use std::os::fd::OwnedFd;
-use std::process::Stdio;
 use std::sync::mpsc as blocking;
 
-use process_wrap::std::{ChildWrapper, CommandWrap, ProcessSession};
-use rustix::process::{Pid, Signal};
+use rustix::process::Signal;
 use tokio::net::unix::pipe;
 use tokio::sync::oneshot;
 
-use super::processes::wait_without_reaping;
+use super::processes::{wait_and_reap, wait_without_reaping};
 use super::session::CommandProcesses;
+use super::spawn::{Descriptors, spawn};
 use crate::workspace::ShellExit;
-use crate::workspace::local::program::{ProgramCommand, ProgramKiller, ProgramPipes};
+use crate::workspace::local::launch::Launch;
+use crate::workspace::local::program::{ProgramKiller, ProgramPipes};
 
 /// A program that was started. Dropped, it and everything in its session is ended at once.
 #[derive(Debug)]
@@ -28,46 +27,37 @@ pub(crate) struct LocalProgram {
     reap: blocking::Sender<()>,
 }
 
-struct Started {
-    pid: Pid,
-    stdin: OwnedFd,
-    stdout: OwnedFd,
-    stderr: OwnedFd,
-}
-
 impl LocalProgram {
     /// Starts a program in a session of its own.
-    pub(crate) async fn start(command: ProgramCommand) -> io::Result<(Self, ProgramPipes)> {
+    pub(crate) async fn start(launch: Launch) -> io::Result<(Self, ProgramPipes)> {
+        let ((stdin, to_program), (from_program, stdout), (errors, stderr)) = (io::pipe()?, io::pipe()?, io::pipe()?);
+        let pipes = ProgramPipes {
+            stdin: Box::new(pipe::Sender::from_owned_fd(to_program.into())?),
+            stdout: Box::new(pipe::Receiver::from_owned_fd(from_program.into())?),
+            stderr: Box::new(pipe::Receiver::from_owned_fd(errors.into())?),
+        };
+        let descriptors = Descriptors { stdin: stdin.into(), stdout: stdout.into(), stderr: stderr.into() };
         let (started, starting) = oneshot::channel();
         let (exit, exited) = oneshot::channel();
         let (reap, may_reap) = blocking::channel::<()>();
         std::thread::Builder::new().name("pi-program".to_owned()).spawn(move || {
-            let mut child = match spawn(&command) {
-                Ok(child) => child,
+            let pid = match spawn(&launch, descriptors) {
+                Ok(pid) => pid,
                 Err(error) => {
                     let _ = started.send(Err(error));
                     return;
                 }
             };
-            let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else { return };
-            let pipes = (child.stdin().take(), child.stdout().take(), child.stderr().take());
-            let (Some(stdin), Some(stdout), Some(stderr)) = pipes else { return };
-            let pipes = Started { pid, stdin: stdin.into(), stdout: stdout.into(), stderr: stderr.into() };
             // A caller that is gone has dropped `reap`, too, but nobody would end the program.
-            if started.send(Ok(pipes)).is_err() {
+            if started.send(Ok(pid)).is_err() {
                 CommandProcesses::of_child(pid).signal(Signal::KILL);
             }
             let _ = exit.send(wait_without_reaping(pid));
             let _ = may_reap.recv();
-            let _ = child.wait();
+            wait_and_reap(pid);
         })?;
-        let started = starting.await.unwrap_or_else(|_| Err(io::Error::other("the thread that starts it ended")))?;
-        let program = Self { processes: CommandProcesses::of_child(started.pid), exited, exit: None, reap };
-        let pipes = ProgramPipes {
-            stdin: Box::new(pipe::Sender::from_owned_fd(started.stdin)?),
-            stdout: Box::new(pipe::Receiver::from_owned_fd(started.stdout)?),
-            stderr: Box::new(pipe::Receiver::from_owned_fd(started.stderr)?),
-        };
+        let pid = starting.await.unwrap_or_else(|_| Err(io::Error::other("the thread that starts it ended")))?;
+        let program = Self { processes: CommandProcesses::of_child(pid), exited, exit: None, reap };
         Ok((program, pipes))
     }
 
@@ -120,20 +110,4 @@ impl Drop for LocalProgram {
     fn drop(&mut self) {
         self.processes.signal(Signal::KILL);
     }
-}
-
-fn spawn(command: &ProgramCommand) -> io::Result<Box<dyn ChildWrapper>> {
-    let mut wrap = CommandWrap::with_new(&command.program, |process| {
-        process
-            .args(&command.arguments)
-            .current_dir(&command.folder)
-            .env_clear()
-            .envs(&command.environment)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-    });
-    wrap.wrap(ProcessSession);
-    // The outer layer waits for every process of the group; what is waited for here is the program.
-    Ok(wrap.spawn()?.into_inner())
 }

@@ -4,49 +4,41 @@
 //! thread that starts it takes a working directory of its own, and `posix_spawn` does the rest.
 
 use std::io;
-use std::path::PathBuf;
-use std::process::Stdio;
+use std::os::fd::OwnedFd;
 
 use process_wrap::std::{CommandWrap, ProcessSession};
 use rustix::process::Pid;
 
-use crate::workspace::local::Environment;
+use crate::workspace::local::launch::Launch;
 
-/// What is started.
-pub(super) struct Start {
-    pub(super) program: PathBuf,
-    pub(super) arguments: Vec<String>,
-    pub(super) cwd: PathBuf,
-    pub(super) environment: Environment,
-}
-
-/// Where it writes.
-pub(super) struct Writers {
-    pub(super) stdout: io::PipeWriter,
-    pub(super) stderr: io::PipeWriter,
+/// What the program has as its standard input, standard output and standard error.
+pub(super) struct Descriptors {
+    pub(super) stdin: OwnedFd,
+    pub(super) stdout: OwnedFd,
+    pub(super) stderr: OwnedFd,
 }
 
 /// Starts a program. Nothing reaps it but the caller.
 ///
 /// To be called on a thread that ends with the program: its working directory may change.
-pub(super) fn spawn(start: &Start, writers: Writers) -> io::Result<Pid> {
+pub(super) fn spawn(launch: &Launch, descriptors: Descriptors) -> io::Result<Pid> {
     #[cfg(target_os = "linux")]
     if linux::own_working_directory() {
-        return linux::spawn(start, &writers);
+        return linux::spawn(launch, &descriptors);
     }
-    fork(start, writers)
+    fork(launch, descriptors)
 }
 
-fn fork(start: &Start, writers: Writers) -> io::Result<Pid> {
-    let mut wrap = CommandWrap::with_new(&start.program, |process| {
+fn fork(launch: &Launch, descriptors: Descriptors) -> io::Result<Pid> {
+    let mut wrap = CommandWrap::with_new(&launch.program, |process| {
         process
-            .args(&start.arguments)
-            .current_dir(&start.cwd)
+            .args(&launch.arguments)
+            .current_dir(&launch.folder)
             .env_clear()
-            .envs(&start.environment)
-            .stdin(Stdio::null())
-            .stdout(writers.stdout)
-            .stderr(writers.stderr);
+            .envs(&launch.environment)
+            .stdin(descriptors.stdin)
+            .stdout(descriptors.stdout)
+            .stderr(descriptors.stderr);
     });
     wrap.wrap(ProcessSession);
     let child = wrap.spawn()?;
@@ -60,7 +52,6 @@ fn no_id() -> io::Error {
 #[cfg(target_os = "linux")]
 mod linux {
     use std::ffi::{CString, NulError, OsStr};
-    use std::fs::File;
     use std::io;
     use std::os::fd::AsRawFd;
     use std::os::unix::ffi::OsStrExt as _;
@@ -71,20 +62,20 @@ mod linux {
     use nix::sys::signal::{SigSet, Signal};
     use rustix::process::Pid;
 
-    use super::{Start, Writers};
+    use super::Descriptors;
+    use crate::workspace::local::launch::Launch;
 
     /// Gives this thread a working directory of its own. Containers may forbid it.
     pub(super) fn own_working_directory() -> bool {
         unshare(CloneFlags::CLONE_FS).is_ok()
     }
 
-    pub(super) fn spawn(start: &Start, writers: &Writers) -> io::Result<Pid> {
-        rustix::process::chdir(&start.cwd)?;
-        let nothing = File::open("/dev/null")?;
-        let mut descriptors = PosixSpawnFileActions::init()?;
-        descriptors.add_dup2(nothing.as_raw_fd(), libc::STDIN_FILENO)?;
-        descriptors.add_dup2(writers.stdout.as_raw_fd(), libc::STDOUT_FILENO)?;
-        descriptors.add_dup2(writers.stderr.as_raw_fd(), libc::STDERR_FILENO)?;
+    pub(super) fn spawn(launch: &Launch, descriptors: &Descriptors) -> io::Result<Pid> {
+        rustix::process::chdir(&launch.folder)?;
+        let mut actions = PosixSpawnFileActions::init()?;
+        actions.add_dup2(descriptors.stdin.as_raw_fd(), libc::STDIN_FILENO)?;
+        actions.add_dup2(descriptors.stdout.as_raw_fd(), libc::STDOUT_FILENO)?;
+        actions.add_dup2(descriptors.stderr.as_raw_fd(), libc::STDERR_FILENO)?;
 
         let mut attributes = PosixSpawnAttr::init()?;
         let own_session = PosixSpawnFlags::from_bits_retain(libc::POSIX_SPAWN_SETSID.into());
@@ -95,13 +86,13 @@ mod linux {
         // Rust programs ignore it; others rely on it.
         attributes.set_sigdefault(&SigSet::from(Signal::SIGPIPE))?;
 
-        let arguments = std::iter::once(start.program.as_os_str()).chain(start.arguments.iter().map(OsStr::new));
+        let arguments = std::iter::once(launch.program.as_os_str()).chain(launch.arguments.iter().map(OsStr::new));
         let arguments: Vec<CString> = arguments.map(|text| CString::new(text.as_bytes())).collect::<Result<_, _>>()?;
         let variable = |(name, value): (&std::ffi::OsString, &std::ffi::OsString)| -> Result<CString, NulError> {
             CString::new([name.as_bytes(), b"=", value.as_bytes()].concat())
         };
-        let variables: Vec<CString> = start.environment.iter().map(variable).collect::<Result<_, _>>()?;
-        let child = posix_spawn(&start.program, &descriptors, &attributes, &arguments, &variables)?;
+        let variables: Vec<CString> = launch.environment.iter().map(variable).collect::<Result<_, _>>()?;
+        let child = posix_spawn(&launch.program, &actions, &attributes, &arguments, &variables)?;
         Pid::from_raw(child.as_raw()).ok_or_else(super::no_id)
     }
 }
