@@ -250,7 +250,8 @@ impl ExtensionApi {
         custom_type: impl Into<String>,
         render: impl Fn(&CustomContent, RenderOptions, &Theme) -> StyledText + Send + Sync + 'static,
     ) -> &mut Self {
-        self.brings.message_renderers.insert(custom_type.into(), MessageRenderer::Now(Arc::new(render)));
+        let draw = move |message: &CustomContent, options, theme: &Theme| Ok(render(message, options, theme));
+        self.brings.message_renderers.insert(custom_type.into(), MessageRenderer::Now(Arc::new(draw)));
         self
     }
 

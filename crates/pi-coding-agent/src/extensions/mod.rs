@@ -37,6 +37,7 @@ mod command;
 mod compose;
 mod contain;
 mod context;
+mod drawing;
 mod error;
 pub mod event;
 mod exec;

@@ -11,23 +11,27 @@ use serde_json::Value;
 use super::ExtensionError;
 use crate::{messages::CustomContent, resources::Theme, session::EntryId, styled_text::StyledText};
 
-type DrawEntry =
-    Arc<dyn Fn(&RenderedEntry<Value>, RenderOptions, &Theme) -> Result<StyledText, ExtensionError> + Send + Sync>;
-type DrawMessage = Arc<dyn Fn(&CustomContent, RenderOptions, &Theme) -> StyledText + Send + Sync>;
+type Draw<T> = Arc<dyn Fn(&T, RenderOptions, &Theme) -> Result<StyledText, ExtensionError> + Send + Sync>;
+
+/// Draws entries or messages.
+pub(super) enum Renderer<T> {
+    Now(Draw<T>),
+    Later(Arc<Later<T>>),
+}
+
+impl<T> Clone for Renderer<T> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Now(draw) => Self::Now(draw.clone()),
+            Self::Later(later) => Self::Later(later.clone()),
+        }
+    }
+}
 
 /// Draws entries.
-#[derive(Clone)]
-pub(super) enum EntryRenderer {
-    Now(DrawEntry),
-    Later(Arc<Later<RenderedEntry<Value>>>),
-}
-
+pub(super) type EntryRenderer = Renderer<RenderedEntry<Value>>;
 /// Draws messages.
-#[derive(Clone)]
-pub(super) enum MessageRenderer {
-    Now(DrawMessage),
-    Later(Arc<Later<CustomContent>>),
-}
+pub(super) type MessageRenderer = Renderer<CustomContent>;
 
 type Drawing = BoxFuture<'static, Result<StyledText, ExtensionError>>;
 

@@ -17,21 +17,17 @@ use tokio::task::JoinSet;
 use super::{
     Command, CommandContext, CommandInfo, Completion, Event, EventKind, Extension, ExtensionApi, ExtensionContext,
     ExtensionError, ExtensionFailure, ExtensionHost, FailurePlace, FlagInfo, FlagValue, FlagValues, HandlerId,
-    RenderOptions, RenderedEntry, ShortcutInfo, ThenInSession,
+    ShortcutInfo, ThenInSession,
     api::{KeptRunning, ProviderChange, Registrations},
     contain::{contained, contained_now},
     context::WeakContext,
     flag,
     handlers::{HandlerTable, Registered},
-    renderer::{EntryRenderer, MessageRenderer},
     ui::{ExtensionUi, NoUi, UiUpdate},
 };
 use crate::{
     agent_session::{SessionTool, WeakAgentSession},
-    messages::{CodingMessage, CustomContent, message_text},
-    resources::{Diagnostic, Theme},
-    session::{CustomEntry, EntryId},
-    styled_text::StyledText,
+    resources::Diagnostic,
 };
 
 /// Failures that are kept while nobody listens.
@@ -103,7 +99,7 @@ impl Loaded {
         self.is_current.load(Ordering::Acquire)
     }
 
-    fn brings(&self) -> MutexGuard<'_, Registrations> {
+    pub(super) fn brings(&self) -> MutexGuard<'_, Registrations> {
         lock(&self.brings)
     }
 }
@@ -583,130 +579,6 @@ impl ExtensionRunner {
                 }
             }
         }
-    }
-
-    /// Draws an entry, when an extension says how. A renderer that fails is reported, and the entry shown as what went
-    /// wrong.
-    pub fn render_entry(
-        &self,
-        id: &EntryId,
-        entry: &CustomEntry,
-        options: RenderOptions,
-        theme: &Theme,
-    ) -> Option<StyledText> {
-        let (loaded, render) = self.loaded().iter().find_map(|loaded| {
-            let render = loaded.brings().entry_renderers.get(&entry.custom_type).cloned();
-            Some((loaded.clone(), render?))
-        })?;
-        let data = entry.data.clone().unwrap_or(Value::Null);
-        let entry = RenderedEntry { id: id.clone(), custom_type: entry.custom_type.clone(), data };
-        let drawn = match render {
-            EntryRenderer::Now(render) => contained_now(|| render(&entry, options, theme)).and_then(|drawn| drawn),
-            EntryRenderer::Later(later) => {
-                let key = id.to_string();
-                if let Some(drawn) = later.last(&key, options) {
-                    return Some(drawn);
-                }
-                let stand_in = StyledText::from(format!("[{}] {}", entry.custom_type, entry.data));
-                let custom_type = entry.custom_type.clone();
-                self.draw_beside(&loaded, custom_type, async move { later.draw(key, entry, options).await });
-                return Some(stand_in);
-            }
-        };
-        Some(drawn.unwrap_or_else(|error| self.undrawn(&loaded, &entry.custom_type, &error)))
-    }
-
-    /// Draws an entry, when an extension says how, and waits where that takes time.
-    pub async fn draw_entry(
-        &self,
-        id: &EntryId,
-        entry: &CustomEntry,
-        options: RenderOptions,
-        theme: &Theme,
-    ) -> Option<StyledText> {
-        let found = self.loaded().iter().find_map(|loaded| {
-            let render = loaded.brings().entry_renderers.get(&entry.custom_type).cloned();
-            Some((loaded.clone(), render?))
-        });
-        let (loaded, EntryRenderer::Later(later)) = found? else {
-            return self.render_entry(id, entry, options, theme);
-        };
-        let data = entry.data.clone().unwrap_or(Value::Null);
-        let drawn = RenderedEntry { id: id.clone(), custom_type: entry.custom_type.clone(), data };
-        let drawn = contained(&CancellationToken::new(), || later.draw(id.to_string(), drawn, options)).await;
-        Some(drawn.unwrap_or_else(|error| self.undrawn(&loaded, &entry.custom_type, &error)))
-    }
-
-    /// Draws a message of an extension, when an extension says how.
-    pub fn render_message(&self, message: &CustomContent, options: RenderOptions, theme: &Theme) -> Option<StyledText> {
-        let (loaded, render) = self.loaded().iter().find_map(|loaded| {
-            let render = loaded.brings().message_renderers.get(&message.custom_type).cloned();
-            Some((loaded.clone(), render?))
-        })?;
-        let drawn = match render {
-            MessageRenderer::Now(render) => contained_now(|| render(message, options, theme)),
-            MessageRenderer::Later(later) => {
-                let key = serde_json::to_string(message).unwrap_or_default();
-                if let Some(drawn) = later.last(&key, options) {
-                    return Some(drawn);
-                }
-                let stand_in = StyledText::from(message_text(&CodingMessage::Custom(message.clone()).into()));
-                let (custom_type, message) = (message.custom_type.clone(), message.clone());
-                self.draw_beside(&loaded, custom_type, async move { later.draw(key, message, options).await });
-                return Some(stand_in);
-            }
-        };
-        Some(drawn.unwrap_or_else(|error| self.undrawn(&loaded, &message.custom_type, &error)))
-    }
-
-    /// Draws a message of an extension, when an extension says how, and waits where that takes time.
-    pub async fn draw_message(
-        &self,
-        message: &CustomContent,
-        options: RenderOptions,
-        theme: &Theme,
-    ) -> Option<StyledText> {
-        let found = self.loaded().iter().find_map(|loaded| {
-            let render = loaded.brings().message_renderers.get(&message.custom_type).cloned();
-            Some((loaded.clone(), render?))
-        });
-        let (loaded, MessageRenderer::Later(later)) = found? else {
-            return self.render_message(message, options, theme);
-        };
-        let key = serde_json::to_string(message).unwrap_or_default();
-        let drawn = contained(&CancellationToken::new(), || later.draw(key, message.clone(), options)).await;
-        Some(drawn.unwrap_or_else(|error| self.undrawn(&loaded, &message.custom_type, &error)))
-    }
-
-    /// Has something drawn that nobody waits for.
-    fn draw_beside(
-        &self,
-        loaded: &Loaded,
-        custom_type: String,
-        drawing: impl Future<Output = Result<StyledText, ExtensionError>> + Send + 'static,
-    ) {
-        if tokio::runtime::Handle::try_current().is_err() {
-            return;
-        }
-        let (runner, name) = (self.downgrade(), loaded.name.clone());
-        self.spawn(async move {
-            if let Err(error) = contained(&CancellationToken::new(), || drawing).await
-                && let Some(runner) = runner.upgrade()
-            {
-                runner.report(failure(&name, FailurePlace::Renderer(custom_type), &error)).await;
-            }
-        });
-    }
-
-    fn undrawn(&self, loaded: &Loaded, custom_type: &str, error: &ExtensionError) -> StyledText {
-        let failure = failure(&loaded.name, FailurePlace::Renderer(custom_type.to_owned()), error);
-        let text = StyledText::from(failure.to_string());
-        // Drawing does not wait, so that the report is made beside it.
-        if tokio::runtime::Handle::try_current().is_ok() {
-            let runner = self.clone();
-            self.spawn(async move { runner.report(failure).await });
-        }
-        text
     }
 }
 
