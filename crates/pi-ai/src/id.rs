@@ -3,7 +3,7 @@
 //! Each kind of id is its own type, so that a session id cannot be passed where a tool-call id is wanted. All of them
 //! are short strings behind an [`Arc`]: cloning one copies a pointer.
 
-use std::{borrow::Borrow, fmt, ops::Deref, sync::Arc};
+use std::{borrow::Borrow, cell::RefCell, fmt, ops::Deref, sync::Arc};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -150,8 +150,31 @@ impl IdSource for RandomIds {
     }
 
     fn uuid_v4(&self) -> String {
-        uuid::Uuid::new_v4().to_string()
+        uuid::Builder::from_random_bytes(random_bytes()).into_uuid().to_string()
     }
+}
+
+/// Sixteen bytes of the operating system's randomness, which is asked for thirty-two times as many at once: a call
+/// costs as much as all else that an entry of a session needs.
+fn random_bytes() -> [u8; 16] {
+    const POOL: usize = 512;
+    thread_local! {
+        static UNUSED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    }
+    UNUSED.with_borrow_mut(|unused| {
+        if unused.is_empty() {
+            let mut pool = [0; POOL];
+            match getrandom::fill(&mut pool) {
+                Ok(()) => unused.extend_from_slice(&pool),
+                Err(_) => return uuid::Uuid::new_v4().into_bytes(),
+            }
+        }
+        let rest = unused.len() - 16;
+        let mut bytes = [0; 16];
+        bytes.copy_from_slice(&unused[rest..]);
+        unused.truncate(rest);
+        bytes
+    })
 }
 
 /// Ids that count up from one: deterministic, for tests.

@@ -11,7 +11,10 @@ use serde::{
 };
 use serde_json::{Map, Value};
 
-use super::{Frame, errors};
+use super::{
+    Frame, errors,
+    in_place::{self, Found, Members},
+};
 use crate::{
     ProviderId,
     error::{ErrorKind, ProviderError},
@@ -24,19 +27,28 @@ use crate::{
 /// # Errors
 /// [`ErrorKind::Protocol`] when it is no JSON even then.
 pub fn parse<'a, T: Deserialize<'a>>(data: &'a str, scratch: &'a mut Scratch) -> Result<T, ProviderError> {
-    let error = match serde_json::from_str(data) {
-        Ok(value) => return Ok(value),
-        Err(error) => error,
-    };
+    match serde_json::from_str(data) {
+        Ok(value) => Ok(value),
+        Err(error) => mended(data, &error, scratch, T::deserialize),
+    }
+}
+
+/// Reads text that is no JSON as what it was meant to be.
+pub(super) fn mended<'a, T>(
+    data: &str,
+    error: &serde_json::Error,
+    scratch: &'a mut Scratch,
+    read: impl FnOnce(&'a Value) -> serde_json::Result<T>,
+) -> Result<T, ProviderError> {
     let repaired = repair_strings(data);
     let repaired = without_unpaired_escapes(&repaired);
     // Reading into a value keeps the last of repeated keys.
     match serde_json::from_str::<Value>(&repaired) {
         Ok(value) => {
             scratch.0 = value;
-            T::deserialize(&scratch.0).map_err(|error| unreadable(data, &error))
+            read(&scratch.0).map_err(|error| unreadable(data, &error))
         }
-        Err(_) => Err(unreadable(data, &error)),
+        Err(_) => Err(unreadable(data, error)),
     }
 }
 
@@ -59,14 +71,39 @@ pub(super) fn payload<'a, T: Deserialize<'a>>(
     provider: &ProviderId,
     scratch: &'a mut Scratch,
 ) -> Result<Payload<T>, ProviderError> {
+    payload_of(frame, provider, |data| {
+        let Object(object) = parse(data, scratch)?;
+        Ok(object.map_or(Payload::Other, Payload::Object))
+    })
+}
+
+/// As [`payload`], into an object that stands already.
+///
+/// # Errors
+/// As for [`payload`].
+pub(super) fn payload_into<'a, T: Members<'a>>(
+    frame: Frame<'a>,
+    provider: &ProviderId,
+    scratch: &'a mut Scratch,
+    into: &mut T,
+) -> Result<Payload<()>, ProviderError> {
+    payload_of(frame, provider, |data| match in_place::parse_into(data, scratch, into)? {
+        Found::Object => Ok(Payload::Object(())),
+        Found::Other => Ok(Payload::Other),
+    })
+}
+
+fn payload_of<'a, T>(
+    frame: Frame<'a>,
+    provider: &ProviderId,
+    read: impl FnOnce(&'a str) -> Result<Payload<T>, ProviderError>,
+) -> Result<Payload<T>, ProviderError> {
     match frame.data.trim() {
         "[DONE]" => Ok(Payload::Done),
         "" => Ok(Payload::Nothing),
-        data => match parse(data, scratch) {
-            Ok(Object(Some(object))) => Ok(Payload::Object(object)),
-            Ok(Object(None)) => Ok(Payload::Other),
+        data => match read(data) {
             Err(_) if frame.name == Some("error") => Err(errors::from_event(provider, data)),
-            Err(error) => Err(error),
+            read => read,
         },
     }
 }

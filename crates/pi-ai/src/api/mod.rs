@@ -26,6 +26,7 @@ pub mod google_generative_ai;
 pub mod google_vertex;
 pub mod headers;
 mod ids;
+mod in_place;
 mod json_text;
 pub mod mistral_conversations;
 #[cfg(feature = "codex")]

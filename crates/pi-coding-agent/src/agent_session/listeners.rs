@@ -97,6 +97,11 @@ impl Listeners {
         lock(&self.list).listeners.is_empty()
     }
 
+    /// Whether anybody wants to be told of every growth of an answer.
+    pub(super) fn hear_growth(&self) -> bool {
+        lock(&self.list).listeners.iter().any(|listener| listener.interest == Interest::Everything)
+    }
+
     /// Tells everybody. A listener that panics is dropped and reported, and the others are told all the same.
     pub(super) async fn tell(&self, event: SessionEvent, context: &ListenerContext) {
         let listeners = lock(&self.list).listeners.clone();

@@ -65,7 +65,9 @@ pub(super) fn follow(inner: &Arc<Inner>) {
     let weak = Arc::downgrade(inner);
     let subscription =
         inner.agent.subscribe(async move |event: AgentEvent<CodingMessage>, context: ListenerContext| {
-            if let Some(inner) = weak.upgrade() {
+            if let Some(inner) = weak.upgrade()
+                && !inner.is_for_nobody(&event)
+            {
                 inner.take(event, &context).await;
             }
         });
@@ -73,11 +75,18 @@ pub(super) fn follow(inner: &Arc<Inner>) {
 }
 
 impl Inner {
+    /// A delta that nobody wants to be told. Nothing is stored of one, and there are very many.
+    fn is_for_nobody(&self, event: &AgentEvent<CodingMessage>) -> bool {
+        matches!(event, AgentEvent::MessageUpdate { .. })
+            && !self.extensions.has_handlers(EventKind::MessageUpdate)
+            && !self.listeners.hear_growth()
+    }
+
+    /// Boxed in its parts, so that a delta does not pay for the room that the rest takes.
     async fn take(&self, event: AgentEvent<CodingMessage>, context: &ListenerContext) {
         match event {
-            // Nothing is stored of a delta, and there are very many: it must not pay for the room that the rest takes.
             AgentEvent::MessageUpdate { .. } if !self.extensions.has_handlers(EventKind::MessageUpdate) => {
-                self.listeners.tell(SessionEvent::Agent(event), context).await;
+                Box::pin(self.listeners.tell(SessionEvent::Agent(event), context)).await;
             }
             event => Box::pin(self.take_and_store(event, context)).await,
         }

@@ -8,6 +8,7 @@ use std::{
 
 use pi_ai::{ModelId, ProviderId, SessionId, SystemMessage, ThinkingLevel, Timestamp};
 use serde_json::Value;
+use tokio::task::coop;
 
 use crate::{
     messages::{CodingMessage, SessionMessage},
@@ -576,8 +577,12 @@ async fn uncancelled<T: Send + 'static>(
     operation: impl Future<Output = Result<T, SessionError>> + Send + 'static,
 ) -> Result<T, SessionError> {
     let mut operation = Box::pin(operation);
-    match futures::poll!(&mut operation) {
-        Poll::Ready(result) => result,
+    // An operation that need not wait is not put off for being one of many: it would go to a task of its own.
+    match futures::poll!(coop::unconstrained(&mut operation)) {
+        Poll::Ready(result) => {
+            coop::consume_budget().await;
+            result
+        }
         Poll::Pending => joined(tokio::spawn(operation).await),
     }
 }

@@ -12,7 +12,26 @@ pub(crate) fn iso(time: Timestamp) -> String {
     let (year, month, day) = date_of(millis / MILLIS_PER_DAY);
     let in_day = millis % MILLIS_PER_DAY;
     let (hour, minute, second) = (in_day / 3_600_000, in_day / 60_000 % 60, in_day / 1000 % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{:03}Z", in_day % 1000)
+    // Without the formatter, which costs more than the rest of a line's beginning.
+    let mut text = String::with_capacity(24);
+    let parts = [
+        (year, 1000, '-'),
+        (month, 10, '-'),
+        (day, 10, 'T'),
+        (hour, 10, ':'),
+        (minute, 10, ':'),
+        (second, 10, '.'),
+        (in_day % 1000, 100, 'Z'),
+    ];
+    for (number, first_digit, end) in parts {
+        let mut digit = first_digit;
+        while digit > 0 {
+            text.push(char::from(b'0' + (number / digit % 10) as u8));
+            digit /= 10;
+        }
+        text.push(end);
+    }
+    text
 }
 
 /// The time that a text says; `None` when it is none. Times before 1970 count as 1970.

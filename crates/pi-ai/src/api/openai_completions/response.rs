@@ -1,11 +1,11 @@
 //! The events of a response → the answer.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, mem};
 
 use indexmap::IndexMap;
 use serde::{
     Deserialize, Deserializer,
-    de::{SeqAccess, Visitor},
+    de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
 use serde_json::{Map, Value};
 
@@ -19,6 +19,7 @@ use crate::{
         errors,
         finish::Finish,
         headers::is_openrouter,
+        in_place::{Found, Into, Members},
         pieces::{Piece, Pieces},
     },
     error::{ErrorKind, ProviderError},
@@ -29,36 +30,59 @@ use crate::{
     usage::Usage,
 };
 
-/// One chunk. Every field may be missing. What is rare is boxed: a chunk is moved several times while it is read.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+/// One chunk. Every field may be missing.
+#[derive(Debug, Default)]
 struct Chunk<'a> {
-    #[serde(borrow)]
     id: Text<'a>,
     model: Text<'a>,
     object: Text<'a>,
-    #[serde(deserialize_with = "first_choice")]
-    choices: Option<Choice<'a>>,
+    /// The one choice that counts: a request asks for one, and some servers send more.
+    choice: Option<Choice<'a>>,
     usage: Object<Box<RawUsage>>,
-    error: Option<Box<Value>>,
+    error: Option<Value>,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+impl<'a> Members<'a> for Chunk<'a> {
+    fn read<A: MapAccess<'a>>(&mut self, name: &str, chunk: &mut A) -> Result<(), A::Error> {
+        match name {
+            "id" => self.id = chunk.next_value()?,
+            "model" => self.model = chunk.next_value()?,
+            "object" => self.object = chunk.next_value()?,
+            "choices" => chunk.next_value_seed(FirstChoice(&mut self.choice))?,
+            "usage" => self.usage = chunk.next_value()?,
+            "error" => self.error = chunk.next_value()?,
+            _ => drop(chunk.next_value::<IgnoredAny>()?),
+        }
+        Ok(())
+    }
+}
+
+#[derive(Debug, Default)]
 struct Choice<'a> {
     index: Index,
-    #[serde(borrow)]
-    delta: Object<Delta<'a>>,
+    delta: Delta<'a>,
     /// What servers send that do not stream: the whole answer.
-    message: Object<Box<Delta<'a>>>,
+    message: Option<Box<Delta<'a>>>,
     finish_reason: Text<'a>,
     usage: Object<Box<RawUsage>>,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+impl<'a> Members<'a> for Choice<'a> {
+    fn read<A: MapAccess<'a>>(&mut self, name: &str, choice: &mut A) -> Result<(), A::Error> {
+        match name {
+            "index" => self.index = choice.next_value()?,
+            "delta" => drop(choice.next_value_seed(Into(&mut self.delta))?),
+            "message" => drop(choice.next_value_seed(Into(&mut **self.message.insert(Box::default())))?),
+            "finish_reason" => self.finish_reason = choice.next_value()?,
+            "usage" => self.usage = choice.next_value()?,
+            _ => drop(choice.next_value::<IgnoredAny>()?),
+        }
+        Ok(())
+    }
+}
+
+#[derive(Debug, Default)]
 struct Delta<'a> {
-    #[serde(borrow)]
     content: Pieces<'a>,
     refusal: Text<'a>,
     reasoning_content: Text<'a>,
@@ -66,6 +90,22 @@ struct Delta<'a> {
     reasoning_text: Text<'a>,
     reasoning_details: List<Map<String, Value>>,
     tool_calls: List<CallDelta<'a>>,
+}
+
+impl<'a> Members<'a> for Delta<'a> {
+    fn read<A: MapAccess<'a>>(&mut self, name: &str, delta: &mut A) -> Result<(), A::Error> {
+        match name {
+            "content" => self.content = delta.next_value()?,
+            "refusal" => self.refusal = delta.next_value()?,
+            "reasoning_content" => self.reasoning_content = delta.next_value()?,
+            "reasoning" => self.reasoning = delta.next_value()?,
+            "reasoning_text" => self.reasoning_text = delta.next_value()?,
+            "reasoning_details" => self.reasoning_details = delta.next_value()?,
+            "tool_calls" => self.tool_calls = delta.next_value()?,
+            _ => drop(delta.next_value::<IgnoredAny>()?),
+        }
+        Ok(())
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -172,7 +212,7 @@ impl ChatDecoder {
         }
     }
 
-    fn chunk(&mut self, chunk: Chunk<'_>, answer: &mut MessageBuilder) {
+    fn chunk(&mut self, chunk: &mut Chunk<'_>, answer: &mut MessageBuilder) {
         if let Some(id) = chunk.id.non_empty()
             && answer.message().response_id.as_deref().is_none_or(str::is_empty)
         {
@@ -184,28 +224,26 @@ impl ChatDecoder {
         {
             answer.complete(|message| message.response_model = Some(model.to_owned()));
         }
-        let Some(choice) = chunk.choices else {
-            return self.usage(chunk.usage, answer);
-        };
         // Some servers count in the choice.
-        self.usage(if chunk.usage.0.is_some() { chunk.usage } else { choice.usage }, answer);
+        let in_choice = chunk.choice.as_mut().and_then(|choice| choice.usage.0.take());
+        if let Some(usage) = chunk.usage.0.take().or(in_choice) {
+            self.usage(*usage, answer);
+        }
+        let Some(choice) = &mut chunk.choice else { return };
         if let Some(reason) = choice.finish_reason.non_empty() {
             answer.complete(|message| message.raw_stop_reason = Some(reason.to_owned()));
             self.finish = Some(self.finish_of(reason));
         }
-        if let Some(delta) = choice.delta.0 {
-            self.delta(delta, answer);
-        }
+        self.delta(&mut choice.delta, answer);
         // Behind deltas it is said once more.
-        if let Some(message) = choice.message.0
+        if let Some(message) = &mut choice.message
             && answer.message().content.is_empty()
         {
-            self.delta(*message, answer);
+            self.delta(message, answer);
         }
     }
 
-    fn usage(&self, usage: Object<Box<RawUsage>>, answer: &mut MessageBuilder) {
-        let Some(raw) = usage.0 else { return };
+    fn usage(&self, raw: RawUsage, answer: &mut MessageBuilder) {
         let details = raw.prompt_tokens_details.0.unwrap_or_default();
         let read = details.cached_tokens.0.or(raw.prompt_cache_hit_tokens.0).or(raw.cached_tokens.0).unwrap_or(0);
         let written = details.cache_write_tokens.or_zero();
@@ -247,7 +285,7 @@ impl ChatDecoder {
         })
     }
 
-    fn delta(&mut self, delta: Delta<'_>, answer: &mut MessageBuilder) {
+    fn delta(&mut self, delta: &mut Delta<'_>, answer: &mut MessageBuilder) {
         // Reasoning first: some gateways put it into one delta with the answer that follows it. Some servers send it
         // in two fields at once.
         let fields = [
@@ -262,7 +300,7 @@ impl ChatDecoder {
             };
             self.think(field, text, answer);
         }
-        for detail in delta.reasoning_details.0 {
+        for detail in mem::take(&mut delta.reasoning_details.0) {
             let detail = Value::Object(detail);
             if is_reasoning_detail(&detail)
                 && let Value::Object(detail) = detail
@@ -271,13 +309,13 @@ impl ChatDecoder {
                 self.add_detail(detail);
             }
         }
-        match delta.content {
+        match mem::take(&mut delta.content) {
             Pieces::None => {}
             Pieces::Text(text) => self.write(text, answer),
             Pieces::List(pieces) => pieces.into_iter().for_each(|piece| self.piece(piece, answer)),
         }
-        self.write(delta.refusal, answer);
-        for call in delta.tool_calls.0 {
+        self.write(mem::take(&mut delta.refusal), answer);
+        for call in mem::take(&mut delta.tool_calls.0) {
             self.call(call, answer);
         }
     }
@@ -484,12 +522,13 @@ fn close_call(call: &mut OpenCall, answer: &mut MessageBuilder) -> Result<(), Pr
 impl Decoder for ChatDecoder {
     fn frame(&mut self, frame: Frame<'_>, answer: &mut MessageBuilder) -> Result<Flow, ProviderError> {
         let mut scratch = Scratch::default();
+        let mut chunk = Chunk::default();
         let failed = |provider| Err(errors::from_event(provider, frame.data.trim()));
-        let outcome = match decode::payload::<Chunk<'_>>(frame, &self.model.provider, &mut scratch) {
+        let outcome = match decode::payload_into(frame, &self.model.provider, &mut scratch, &mut chunk) {
             Ok(Payload::Done) => return Ok(Flow::Complete),
-            Ok(Payload::Object(chunk)) if is_error(frame, &chunk) => failed(&self.model.provider),
-            Ok(Payload::Object(chunk)) => {
-                self.chunk(chunk, answer);
+            Ok(Payload::Object(())) if is_error(frame, &chunk) => failed(&self.model.provider),
+            Ok(Payload::Object(())) => {
+                self.chunk(&mut chunk, answer);
                 Ok(())
             }
             Ok(Payload::Other) if frame.name == Some("error") => failed(&self.model.provider),
@@ -524,7 +563,7 @@ impl Decoder for ChatDecoder {
 fn is_error(frame: Frame<'_>, chunk: &Chunk<'_>) -> bool {
     frame.name == Some("error")
         || chunk.object.as_str() == Some("error")
-        || match chunk.error.as_deref() {
+        || match &chunk.error {
             None | Some(Value::Null | Value::Bool(false)) => false,
             Some(Value::Bool(true)) => true,
             Some(Value::Number(code)) => code.as_u64() != Some(0),
@@ -534,29 +573,43 @@ fn is_error(frame: Frame<'_>, chunk: &Chunk<'_>) -> bool {
         }
 }
 
-/// The one choice that counts: a request asks for one, and some servers send more.
-fn first_choice<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Choice<'a>>, D::Error> {
-    struct Choices<'a>(std::marker::PhantomData<&'a ()>);
-    impl<'de: 'a, 'a> Visitor<'de> for Choices<'a> {
-        type Value = Option<Choice<'a>>;
-        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-            f.write_str("a list of choices")
-        }
-        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-            let mut first = None;
-            while let Some(Object(choice)) = list.next_element::<Object<Choice<'a>>>()? {
-                if let (None, Some(choice)) = (&first, choice)
-                    && choice.index.0.unwrap_or(0) == 0
-                {
-                    first = Some(choice);
+/// Reads the first choice of the index 0, and skips the others.
+struct FirstChoice<'t, 'a>(&'t mut Option<Choice<'a>>);
+
+impl<'de> DeserializeSeed<'de> for FirstChoice<'_, 'de> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        *self.0 = None;
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for FirstChoice<'_, 'de> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a list of choices")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        loop {
+            let choice = self.0.insert(Choice::default());
+            match list.next_element_seed(Into(choice))? {
+                Some(Found::Object) if choice.index.0.unwrap_or(0) == 0 => break,
+                Some(_) => {}
+                None => {
+                    *self.0 = None;
+                    return Ok(());
                 }
             }
-            Ok(first)
         }
-        decode::ignore_other_types!(@scalars);
-        decode::ignore_other_types!(@numbers);
-        decode::ignore_other_types!(@text);
-        decode::ignore_other_types!(@object);
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(())
     }
-    deserializer.deserialize_any(Choices(std::marker::PhantomData))
+
+    decode::ignore_other_types!(@scalars);
+    decode::ignore_other_types!(@numbers);
+    decode::ignore_other_types!(@text);
+    decode::ignore_other_types!(@object);
 }

@@ -118,18 +118,31 @@ pub struct FileFacts {
     pub modified: SystemTime,
     /// Which file it is, whatever its name; `None` where the platform does not tell.
     pub identity: Option<(u64, u64)>,
+    /// Another one after each change of the file, its names included; `None` where the platform does not tell.
+    pub change: Option<ChangeMark>,
+}
+
+/// When a file or one of its names changed last, and how many names it had then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChangeMark {
+    /// Seconds and nanoseconds since 1970.
+    pub at: (i64, i64),
+    /// 0 for a file that was removed while it was open.
+    pub names: u64,
 }
 
 impl From<fs::Metadata> for FileFacts {
     fn from(metadata: fs::Metadata) -> Self {
         #[cfg(unix)]
-        let identity = {
+        let (identity, change) = {
             use std::os::unix::fs::MetadataExt;
-            Some((metadata.dev(), metadata.ino()))
+            let change = ChangeMark { at: (metadata.ctime(), metadata.ctime_nsec()), names: metadata.nlink() };
+            (Some((metadata.dev(), metadata.ino())), Some(change))
         };
         #[cfg(not(unix))]
-        let identity = None;
-        Self { size: metadata.len(), modified: metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH), identity }
+        let (identity, change) = (None, None);
+        let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+        Self { size: metadata.len(), modified, identity, change }
     }
 }
 

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 
 use super::{
     AppendError, ReadRange, SessionLock, SessionStore, StoreError,
-    disk::{Disk, DiskFile, FileFacts, OpenMode, append_all, read_full, read_pieces},
+    disk::{ChangeMark, Disk, DiskFile, FileFacts, OpenMode, append_all, read_full, read_pieces},
 };
 use crate::session::{environment::SessionEnvironment, error::SessionError, writer::lock};
 
@@ -24,6 +24,8 @@ pub struct JsonlStore {
     path: PathBuf,
     file: Arc<dyn DiskFile>,
     identity: Option<(u64, u64)>,
+    /// The file as it was when its name was known to be this one's.
+    seen: Option<ChangeMark>,
     name_is_new: bool,
     /// Held as long as somebody may write.
     _lock: Option<SessionLock>,
@@ -38,7 +40,7 @@ impl JsonlStore {
         lock: Option<SessionLock>,
     ) -> io::Result<Self> {
         let identity = file.facts()?.identity;
-        Ok(Self { disk, path, file, identity, name_is_new: false, _lock: lock })
+        Ok(Self { disk, path, file, identity, seen: None, name_is_new: false, _lock: lock })
     }
 
     /// Opens a file for writing, and takes its lock; one that does not exist is made, empty.
@@ -66,16 +68,22 @@ impl JsonlStore {
             identity = file.facts()?.identity;
             append_all(file, content)
         })?;
-        Ok(Self { disk, path, file, identity, name_is_new: true, _lock: Some(lock) })
+        Ok(Self { disk, path, file, identity, seen: None, name_is_new: true, _lock: Some(lock) })
     }
 
-    fn facts(&self) -> Result<FileFacts, AppendError> {
-        match self.disk.facts(&self.path) {
-            Ok(facts) if facts.identity == self.identity => Ok(facts),
-            Ok(_) => Err(AppendError::Replaced),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(AppendError::Replaced),
-            Err(error) => Err(self.failed("looking at", error).into()),
+    /// The file now, if it still has its name. Looking up the name costs more than looking at the open file, and is only
+    /// done when something about the file has changed that was not this store's own writing.
+    fn facts(&mut self) -> Result<FileFacts, AppendError> {
+        let facts = self.file.facts().map_err(|error| self.failed("looking at", error))?;
+        if facts.change.is_none() || facts.change != self.seen {
+            match self.disk.facts(&self.path) {
+                Ok(named) if named.identity == self.identity => self.seen = facts.change,
+                Ok(_) => return Err(AppendError::Replaced),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(AppendError::Replaced),
+                Err(error) => return Err(self.failed("looking at", error).into()),
+            }
         }
+        Ok(facts)
     }
 
     fn failed(&self, action: &str, error: io::Error) -> StoreError {
@@ -100,10 +108,10 @@ impl SessionStore for JsonlStore {
     }
 
     async fn append(&mut self, at: u64, bytes: &[u8]) -> Result<(), AppendError> {
-        let (size, len) = (self.facts()?.size, bytes.len() as u64);
-        match size.cmp(&at) {
+        let (before, len) = (self.facts()?, bytes.len() as u64);
+        match before.size.cmp(&at) {
             std::cmp::Ordering::Less => return Err(AppendError::Replaced),
-            std::cmp::Ordering::Greater => return Err(AppendError::Moved { end: size }),
+            std::cmp::Ordering::Greater => return Err(AppendError::Moved { end: before.size }),
             std::cmp::Ordering::Equal => {}
         }
         let written = if bytes.len() <= INLINE_LIMIT {
@@ -115,7 +123,11 @@ impl SessionStore for JsonlStore {
         written.map_err(|error| self.failed("writing to", error))?;
         // A program that takes no lock may have come between the look at the size and the write.
         match self.file.facts() {
-            Ok(facts) if facts.size == at + len => Ok(()),
+            Ok(after) if after.size == at + len => {
+                let names = |facts: FileFacts| facts.change.map(|change| change.names);
+                self.seen = after.change.filter(|_| names(after) == names(before));
+                Ok(())
+            }
             Ok(_) | Err(_) => Err(AppendError::Mingled),
         }
     }
