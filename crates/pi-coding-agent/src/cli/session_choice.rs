@@ -162,13 +162,16 @@ pub async fn choose_session(
         }),
         (None, Some(SessionChoice::Continue)) => {
             opening.check_folder().await?;
-            match folder.most_recent(&environment).await? {
+            let newest = folder.newest(&environment).await?;
+            let mut chosen = match newest.session {
                 Some(path) => opening.open(&path).await,
                 None => {
                     let notice = "There is no earlier session of this folder; a new one begins.";
                     opening.create(None, Some(notice.into())).await
                 }
-            }
+            }?;
+            chosen.notices.splice(0..0, newest.headless.iter().map(|path| headless(path)));
+            Ok(chosen)
         }
         (None, Some(SessionChoice::Open(asked))) => {
             let path = opening.locate(asked, Belonging::Required).await?;
@@ -289,7 +292,7 @@ pub(super) fn damage(manager: &SessionManager, path: &Path) -> Vec<String> {
             .take(TOLD)
             .map(|notice| match notice {
                 Notice::Migrated { .. } => format!("{path}: {notice}."),
-                Notice::DamagedLine { .. } | Notice::DamagedEntry { .. } | Notice::UnfitEntry { .. } => {
+                Notice::DamagedLine { .. } | Notice::DamagedEntry { .. } | Notice::StrayHeader { .. } => {
                     format!("Warning: {path}: {notice}. `pi sessions repair` says what can be saved.")
                 }
                 _ => format!("Warning: {path}: {notice}."),
@@ -300,6 +303,14 @@ pub(super) fn damage(manager: &SessionManager, path: &Path) -> Vec<String> {
         }
         told
     })
+}
+
+fn headless(path: &Path) -> String {
+    format!(
+        "Warning: {0} was written to later, but its first line is no session header, so it was passed over. `pi sessions \
+         repair {0}` says what can be saved.",
+        path.display()
+    )
 }
 
 /// A session that was asked for.

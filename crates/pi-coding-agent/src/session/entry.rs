@@ -6,7 +6,10 @@ use pi_ai::{Content, Message, ModelId, ProviderId, SystemMessage, ThinkingLevel,
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use crate::{messages::SessionMessage, session::id::EntryId};
+use crate::{
+    messages::SessionMessage,
+    session::{id::EntryId, line::is_json},
+};
 
 /// An entry of a session, read whole.
 #[derive(Clone, Debug, PartialEq)]
@@ -403,7 +406,9 @@ impl EntryBody {
             EntryKind::Unreadable => return Some(Self::Unreadable),
             EntryKind::Unknown => None,
         };
-        body.or_else(|| typed(line, Self::Unknown))
+        // JSON that nests too deep for a reader, or has a number that is too large for one, is not damaged: the line is
+        // kept as it is.
+        body.or_else(|| typed(line, Self::Unknown)).or_else(|| is_json(line).then(|| Self::Unknown(Default::default())))
     }
 }
 

@@ -21,6 +21,16 @@ pub enum SessionError {
         /// The file.
         path: Option<PathBuf>,
     },
+    /// The file is not a session, and nothing in it looks like a part of one. It was left as it is.
+    #[error(
+        "{} is not a pi session, and nothing in it is: no line is a session header or an entry. The file was left as it \
+         is",
+        path.display()
+    )]
+    NoSessionLeft {
+        /// The file.
+        path: PathBuf,
+    },
     /// A store holds a session of an older version of the format; only files are rewritten.
     #[error(
         "the session is of version {version} of the format, a store has to hold version {}: export it with \
@@ -32,7 +42,11 @@ pub enum SessionError {
         version: u64,
     },
     /// Somebody else is writing to the session.
-    #[error("the session {} is in use by {holder}. Open it read-only, fork it, or end the other program", path.display())]
+    #[error(
+        "the session {0} is in use by {holder}. Read it with `pi sessions show {0}`, go on in a copy of it with \
+         `pi --fork {0}`, or end the other program",
+        path.display()
+    )]
     InUse {
         /// The session's file.
         path: PathBuf,
@@ -130,6 +144,16 @@ pub enum SessionError {
         id: EntryId,
         /// Why.
         source: StoreError,
+    },
+    /// An extension's data nests too deep to be read back. Nothing was written.
+    #[error(
+        "{what} of the entry nest deeper than {levels} levels, and could not be read back: store it flatter, or as text"
+    )]
+    TooDeep {
+        /// Which part of the entry.
+        what: &'static str,
+        /// How deep it may be.
+        levels: usize,
     },
     /// The store failed.
     #[error(transparent)]

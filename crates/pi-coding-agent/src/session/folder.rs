@@ -117,11 +117,49 @@ impl SessionFolder {
     /// # Errors
     /// When the folder cannot be read. Files that cannot be read, or are no sessions, are passed over.
     pub async fn most_recent(&self, environment: &SessionEnvironment) -> Result<Option<PathBuf>, SessionError> {
+        Ok(self.newest(environment).await?.session)
+    }
+
+    /// As [`most_recent`](Self::most_recent), and the files that were written to later and have lost their header.
+    pub(crate) async fn newest(&self, environment: &SessionEnvironment) -> Result<Newest, SessionError> {
         let (folder, disk) = (self.clone(), environment.disk.clone());
         in_background(move || {
             let mut files = folder.listed(&*disk)?;
-            files.sort_by_cached_key(|path| std::cmp::Reverse(disk.facts(path).map(|facts| facts.modified).ok()));
-            Ok(files.into_iter().find(|path| folder.header_of(&*disk, path).is_some()))
+            let facts = |path: &PathBuf| disk.facts(path).ok();
+            files.sort_by_cached_key(|path| std::cmp::Reverse(facts(path).map(|facts| facts.modified)));
+            let mut newest = Newest::default();
+            for path in files {
+                match read_header(&*disk, &path) {
+                    Ok(Some(header)) if folder.includes(header.cwd.as_deref()) => {
+                        newest.session = Some(path);
+                        break;
+                    }
+                    Ok(None) if facts(&path).is_some_and(|facts| facts.size > 0) => newest.headless.push(path),
+                    Ok(_) | Err(_) => {}
+                }
+            }
+            Ok(newest)
+        })
+        .await
+    }
+
+    /// The files in the folder of a session, itself included, that have its id.
+    pub(crate) async fn namesakes(
+        path: &Path,
+        id: &SessionId,
+        environment: &SessionEnvironment,
+    ) -> Result<Vec<PathBuf>, SessionError> {
+        let (path, disk, id) = (path.to_owned(), environment.disk.clone(), id.clone());
+        in_background(move || {
+            let folder = path.parent().unwrap_or(Path::new("."));
+            let has_id =
+                |path: &PathBuf| read_header(&*disk, path).ok().flatten().is_some_and(|header| header.id == id);
+            let files = session_files(&*disk, folder).map_err(|error| {
+                SessionError::Store(StoreError::new(format_args!("listing {}", folder.display()), error))
+            })?;
+            let mut found: Vec<PathBuf> = files.into_iter().filter(has_id).collect();
+            found.sort();
+            Ok(found)
         })
         .await
     }
@@ -203,6 +241,14 @@ impl SessionManager {
             }
         }
     }
+}
+
+/// What of a folder was written to last.
+#[derive(Debug, Default)]
+pub(crate) struct Newest {
+    pub(crate) session: Option<PathBuf>,
+    /// What was written to later, and is not opened: the first line is no header.
+    pub(crate) headless: Vec<PathBuf>,
 }
 
 /// A session that was found by its id.

@@ -194,7 +194,8 @@ impl Reading {
     fn entry_line(&mut self, at: u64, line: &[u8]) {
         self.lines += 1;
         match read_line(line) {
-            Line::Blank | Line::Header => {}
+            Line::Blank => {}
+            Line::Header => self.notices.push(Notice::StrayHeader { line: self.lines }),
             Line::Entry(head) => {
                 let place = Place { at, len: line.len() as u64 };
                 let index = self.tree.push_line(head, place, self.lines, line);

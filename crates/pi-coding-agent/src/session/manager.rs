@@ -278,7 +278,7 @@ impl SessionManager {
     /// Appends state of an extension.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When it nests deeper than 100 levels, or cannot be written.
     pub async fn append_custom(
         &self,
         custom_type: impl Into<String>,
@@ -290,7 +290,7 @@ impl SessionManager {
     /// Appends what an extension says to the model.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When its details nest deeper than 100 levels, or it cannot be written.
     pub async fn append_custom_message(&self, message: CustomMessageEntry) -> Result<Appended, SessionError> {
         self.append(EntryBody::CustomMessage(message)).await
     }
@@ -420,6 +420,11 @@ impl SessionManager {
 
     /// Appends an entry whose content does not depend on the session.
     async fn append(&self, body: EntryBody) -> Result<Appended, SessionError> {
+        match &body {
+            EntryBody::Custom(entry) => refuse_too_deep("the data", entry.data.as_ref())?,
+            EntryBody::CustomMessage(entry) => refuse_too_deep("the details", entry.details.as_ref())?,
+            _ => {}
+        }
         self.append_with(move |_, _, _| Ok(body.clone())).await
     }
 
@@ -584,6 +589,23 @@ async fn uncancelled<T: Send + 'static>(
             result
         }
         Poll::Pending => joined(tokio::spawn(operation).await),
+    }
+}
+
+/// What readers of JSON would not read back is not written.
+fn refuse_too_deep(what: &'static str, value: Option<&Value>) -> Result<(), SessionError> {
+    /// Readers take 127, and an entry is some levels deep itself.
+    const LEVELS: usize = 100;
+    fn fits(value: &Value, levels: usize) -> bool {
+        match value {
+            Value::Array(items) => levels > 0 && items.iter().all(|item| fits(item, levels - 1)),
+            Value::Object(members) => levels > 0 && members.values().all(|member| fits(member, levels - 1)),
+            _ => true,
+        }
+    }
+    match value {
+        Some(value) if !fits(value, LEVELS) => Err(SessionError::TooDeep { what, levels: LEVELS }),
+        _ => Ok(()),
     }
 }
 

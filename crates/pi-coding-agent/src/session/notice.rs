@@ -33,6 +33,12 @@ pub enum Notice {
         /// The line, from 1.
         line: u64,
     },
+    /// A session header where an entry should be, as when two files were joined. It stays in the file and counts for
+    /// nothing.
+    StrayHeader {
+        /// The line, from 1.
+        line: u64,
+    },
     /// The file says a newer version of the format. What this version does not know is kept.
     NewerVersion {
         /// The version.
@@ -94,6 +100,9 @@ impl fmt::Display for Notice {
                 "line {line}, the last one, breaks off: its writer was interrupted; it was passed over and stays in the \
                  file"
             ),
+            Self::StrayHeader { line } => {
+                write!(f, "line {line} is another session header; it was passed over and stays in the file")
+            }
             Self::NewerVersion { version } => write!(
                 f,
                 "the file says version {version} of the session format, this program knows version {}; what it does \

@@ -253,12 +253,22 @@ pub(crate) fn open_for_writing(
             loaded_again(&*file, &path)?
         }
         Loaded::Session(mut loaded) => {
-            if loaded.last_line != LastLine::Closed {
+            let size = || file.facts().map(|facts| facts.size).map_err(|error| failed("looking at", &path, error));
+            if loaded.last_line == LastLine::Closed {
+                *loaded
+            } else if size()? != loaded.end {
+                // Somebody else has just gone on with it. If it is still open, the first append closes it.
+                loaded_again(&*file, &path)?
+            } else {
                 append_all(&*file, b"\n").map_err(|error| failed("writing to", &path, error))?;
-                loaded.last_line = LastLine::Closed;
-                loaded.end += 1;
+                if size()? == loaded.end + 1 {
+                    loaded.last_line = LastLine::Closed;
+                    loaded.end += 1;
+                    *loaded
+                } else {
+                    loaded_again(&*file, &path)?
+                }
             }
-            *loaded
         }
     };
     let store = JsonlStore::new(disk.clone(), path.clone(), file, Some(lock))

@@ -23,7 +23,7 @@ use crate::session::{
     rewrite::{ATTEMPTS, Draft, Taken},
     store::{
         FileReader, StoreError,
-        disk::{DiskFile, OpenMode, read_pieces},
+        disk::{DiskFile, OpenMode, read_full, read_pieces},
         without_link,
     },
     tree::{EntryIndex, Place, Tree},
@@ -49,10 +49,11 @@ impl Diagnosis {
     }
 
     /// Whether a repair would do something. An older version is not repaired but rewritten when the session is opened,
-    /// and what several entries with one id say is kept.
+    /// a header that says no version stays as it is, and what several entries with one id say is kept.
     pub fn needs_repair(&self) -> bool {
-        let is_repaired =
-            |problem: &Problem| !matches!(problem, Problem::OldVersion { .. } | Problem::RepeatedId { .. });
+        let is_repaired = |problem: &Problem| {
+            !matches!(problem, Problem::OldVersion { .. } | Problem::OddVersion { .. } | Problem::RepeatedId { .. })
+        };
         self.problems.iter().any(is_repaired)
     }
 }
@@ -70,6 +71,12 @@ pub enum Problem {
         line: u64,
         /// The entry, when its id can still be read.
         entry: Option<EntryId>,
+    },
+    /// A session header where an entry should be, as when two files were joined. It is taken out, and stays in the old
+    /// file.
+    StrayHeader {
+        /// The line, from 1.
+        line: u64,
     },
     /// The last line breaks off.
     TornEnd {
@@ -96,6 +103,11 @@ pub enum Problem {
         /// The version.
         version: u64,
     },
+    /// What the header says in place of a version is none. The file is read as one of the current version.
+    OddVersion {
+        /// What it says, as JSON; of something long only the beginning.
+        stated: String,
+    },
 }
 
 impl fmt::Display for Problem {
@@ -106,6 +118,7 @@ impl fmt::Display for Problem {
                 write!(f, "line {line} is damaged: what entry {entry} said is lost; the line is taken out")
             }
             Self::DamagedLine { line, entry: None } => write!(f, "line {line} is damaged and is taken out"),
+            Self::StrayHeader { line } => write!(f, "line {line} is another session header and is taken out"),
             Self::TornEnd { line } => write!(f, "line {line}, the last one, breaks off and is taken out"),
             Self::OpenEnd => f.write_str("the last line has no line break; it gets one"),
             Self::LostParent { entry, parent: Some(parent) } => {
@@ -119,6 +132,12 @@ impl fmt::Display for Problem {
             }
             Self::OldVersion { version } => {
                 write!(f, "the file has version {version} of the format; opening it for writing rewrites it")
+            }
+            Self::OddVersion { stated } => {
+                write!(
+                    f,
+                    "the version in the header is not a whole number: {stated}; the file is read as one of version {CURRENT_VERSION}"
+                )
             }
         }
     }
@@ -222,8 +241,14 @@ impl Examined {
                 damaged.push(*index);
             }
         });
-        read.map_err(|error| failed("reading", path, error))?;
+        let read_failed = |error| failed("reading", path, error);
+        read.map_err(read_failed)?;
         damaged.into_iter().for_each(|index| tree.mark_unreadable(index));
+        let has_entries = tree.nodes().any(|(_, node)| !node.is_unreadable());
+        if header.is_none() && !has_entries && !Remains::at_start(&source).map_err(read_failed)?.is_of_session {
+            // Whatever it is, a session made of it would have nothing of it.
+            return Err(SessionError::NoSessionLeft { path: path.to_owned() });
+        }
         Ok(Self { source, header, tree, notices, last_line, end })
     }
 
@@ -244,6 +269,8 @@ impl Examined {
                     named.extend(entry.clone());
                     problems.push(Problem::DamagedLine { line: *line, entry: entry.clone() });
                 }
+                Notice::StrayHeader { line } => problems.push(Problem::StrayHeader { line: *line }),
+                Notice::OddVersion { stated } => problems.push(Problem::OddVersion { stated: stated.clone() }),
                 Notice::TornEnd { line } => problems.push(Problem::TornEnd { line: *line }),
                 _ => {}
             }
@@ -270,7 +297,9 @@ impl Examined {
             }
         }
         let entries = ids.len();
-        let is_lost = |problem: &&Problem| matches!(problem, Problem::DamagedLine { .. } | Problem::TornEnd { .. });
+        let is_lost = |problem: &&Problem| {
+            matches!(problem, Problem::DamagedLine { .. } | Problem::StrayHeader { .. } | Problem::TornEnd { .. })
+        };
         let lost_lines = problems.iter().filter(is_lost).count();
         Diagnosis { problems, entries, lost_lines }
     }
@@ -312,10 +341,7 @@ impl Examined {
 
     /// A header from what is left of the damaged one, the file's name and the entries.
     fn rebuilt_header(&self, path: &Path, cwd: &Path, environment: &SessionEnvironment) -> io::Result<Vec<u8>> {
-        let mut start = vec![0; 4096];
-        let count = crate::session::store::disk::read_full(&*self.source.0, 0, &mut start)?;
-        let first_line = start[..count].split(|byte| *byte == b'\n').next().unwrap_or_default();
-        let left = Remains::of(first_line);
+        let left = Remains::at_start(&self.source)?;
         let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let of_name = || session_id(stem.rsplit_once('_')?.1).ok();
         let id: SessionId = left.id.or_else(of_name).unwrap_or_else(|| environment.ids.uuid_v7().into());
@@ -329,28 +355,34 @@ impl Examined {
 /// What a damaged header still says.
 #[derive(Default)]
 struct Remains {
+    is_of_session: bool,
     id: Option<SessionId>,
     cwd: Option<String>,
     parent_session: Option<String>,
 }
 
 impl Remains {
+    fn at_start(source: &FileReader) -> io::Result<Self> {
+        let mut start = vec![0; 4096];
+        let count = read_full(&*source.0, 0, &mut start)?;
+        Ok(Self::of(start[..count].split(|byte| *byte == b'\n').next().unwrap_or_default()))
+    }
+
     fn of(line: &[u8]) -> Self {
         let mut remains = Self::default();
         let Some(mut members) = Members::of(line) else { return remains };
-        let mut is_session = false;
         while let Step::Member { key } = members.next() {
             let Some(value) = members.string_value() else { break };
             let text = value.map(|value| value.into_owned());
             match key {
-                b"type" => is_session = text.as_deref() == Some("session"),
+                b"type" => remains.is_of_session = text.as_deref() == Some("session"),
                 b"id" => remains.id = text.and_then(|id| session_id(&id).ok()),
                 b"cwd" => remains.cwd = text,
                 b"parentSession" => remains.parent_session = text,
                 _ => {}
             }
         }
-        if is_session { remains } else { Self::default() }
+        if remains.is_of_session { remains } else { Self::default() }
     }
 }
 

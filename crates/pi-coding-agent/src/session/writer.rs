@@ -92,8 +92,8 @@ impl Writer {
     ) -> Result<Written, WriteError> {
         match self {
             Self::ReadOnly { .. } => Err(SessionError::ReadOnly.into()),
-            Self::Buffered { bytes, .. } if !kind.begins_conversation() => {
-                bytes.append_at(end, line).map_err(|_| SessionError::Replaced { path: None })?;
+            Self::Buffered { bytes, path } if !kind.begins_conversation() => {
+                bytes.append_at(end, line).map_err(|_| SessionError::Replaced { path: Some(path.clone()) })?;
                 let durability = Durability::Memory;
                 Ok(Written { durability, new_file: None, new_source: None, sync_error: None, among: None })
             }
@@ -122,16 +122,14 @@ impl Writer {
                     Err(error) => {
                         return Err(match error {
                             AppendError::Moved { .. } => WriteError::Grown(read_growth(store, copy, end).await?),
-                            AppendError::Replaced | AppendError::Mingled => {
-                                SessionError::Replaced { path: None }.into()
-                            }
+                            AppendError::Replaced | AppendError::Mingled => replaced(&**store).into(),
                             AppendError::Failed(error) => SessionError::Store(error).into(),
                         });
                     }
                 }
                 *is_synced = false;
                 if let (Some(copy), None) = (copy, &among) {
-                    copy.append_at(end, bytes).map_err(|_| SessionError::Replaced { path: None })?;
+                    copy.append_at(end, bytes).map_err(|_| replaced(&**store))?;
                 }
                 match among {
                     Some(grown) if !is_closed => Err(WriteError::Grown(grown)),
@@ -193,9 +191,13 @@ async fn read_growth(
     let mut bytes = Vec::new();
     store.read(end, &mut |piece| bytes.extend_from_slice(piece)).await?;
     if let Some(copy) = copy {
-        copy.append_at(end, &bytes).map_err(|_| SessionError::Replaced { path: None })?;
+        copy.append_at(end, &bytes).map_err(|_| replaced(&**store))?;
     }
     Ok(bytes)
+}
+
+fn replaced(store: &dyn SessionStore) -> SessionError {
+    SessionError::Replaced { path: store.path().map(Path::to_owned) }
 }
 
 /// Makes the file of a session that was only in memory until now, and takes its lock.

@@ -11,8 +11,8 @@ use super::{Failure, Output, Place, blocking, read::go_to, words};
 use crate::{
     resources::expand_home,
     session::{
-        Deleted, EntryId, ExportFormat, Persistence, SessionManager, Trash, commands, delete_session, diagnose_session,
-        repair_session,
+        Deleted, EntryId, ExportFormat, Persistence, SessionFolder, SessionManager, Trash, commands, delete_session,
+        diagnose_session, repair_session,
     },
 };
 
@@ -133,7 +133,19 @@ impl Place {
         for word in &request.words {
             let file = self.file(Some(word)).await?;
             // What is no session is not ours to delete.
-            self.open(&file).await?;
+            let id = self.open(&file).await?.id();
+            if *id == **word {
+                let namesakes = SessionFolder::namesakes(&file, &id, &self.environment).await?;
+                if namesakes.len() > 1 {
+                    let files: Vec<String> = namesakes.iter().map(|file| file.display().to_string()).collect();
+                    let count = files.len();
+                    return Err(format!(
+                        "{count} sessions have the id {id}, and none was deleted; name the file: {}",
+                        files.join(", ")
+                    )
+                    .into());
+                }
+            }
             files.push(file);
         }
         let trash = match (&self.host.home, request.has(&words::PERMANENTLY)) {

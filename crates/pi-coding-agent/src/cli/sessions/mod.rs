@@ -111,7 +111,7 @@ impl Place {
     /// Opens a session for reading, and says what is wrong with its file.
     async fn open(&self, path: &Path) -> Result<SessionManager, Failure> {
         let manager = SessionManager::open(path, Access::ReadOnly, &self.host.cwd, self.environment.clone()).await?;
-        damage(&manager, path).iter().for_each(|notice| say(&for_screen(notice)));
+        damage(&manager, path).iter().for_each(|notice| say(notice));
         Ok(manager)
     }
 

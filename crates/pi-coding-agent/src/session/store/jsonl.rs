@@ -152,6 +152,10 @@ impl SessionStore for JsonlStore {
         }
     }
 
+    fn path(&self) -> Option<&Path> {
+        Some(&self.path)
+    }
+
     fn reader(&self) -> Option<Arc<dyn ReadRange>> {
         Some(Arc::new(FileReader(self.file.clone())))
     }

@@ -9,7 +9,7 @@ mod jsonl;
 mod lock;
 mod memory;
 
-use std::{fmt, io, sync::Arc};
+use std::{fmt, io, path::Path, sync::Arc};
 
 use async_trait::async_trait;
 
@@ -63,6 +63,11 @@ pub trait SessionStore: Send + 'static {
     /// The session is let go of, and [`sync`](Self::sync) was not called since the last append. A store that can make
     /// its bytes survive a loss of power without waiting for a runtime does it here; nobody is told when it fails.
     fn sync_when_dropped(&mut self) {}
+
+    /// The file that the session is in, to name it in errors. A store that has none says nothing.
+    fn path(&self) -> Option<&Path> {
+        None
+    }
 
     /// Quick access to any range, for entries that are read one by one. A store that has none is read once, and its
     /// bytes stay in memory.

@@ -1,6 +1,8 @@
 //! Files that are not as they should be.
 
-use pi_coding_agent::session::{Access, EntryBody, EntryKind, SessionError};
+use pi_coding_agent::session::{
+    Access, EntryBody, EntryKind, Problem, SessionEnvironment, SessionError, diagnose_session, repair_session,
+};
 
 use super::{HEADER, case, file, file_of, line, notices, open, open_for_writing, said, say};
 
@@ -214,4 +216,74 @@ async fn a_large_session_opens() {
     assert_eq!(session.with(|session| session.len()), 6_002);
     session.branch(&"big".into()).await.unwrap();
     assert_eq!(said(&session).last().unwrap().len(), 10 << 20);
+}
+
+#[tokio::test]
+async fn json_that_nests_too_deep_to_be_read_stays_as_it_is_and_is_not_called_damaged() {
+    let deep = format!("{}{}", "[".repeat(300), "]".repeat(300));
+    let custom = format!(
+        r#"{{"type":"custom","id":"b","parentId":"a","timestamp":"2026-01-01T00:00:00.000Z","customType":"x","data":{deep}}}"#
+    );
+    let huge = format!(
+        r#"{{"type":"custom","id":"c","parentId":"b","timestamp":"2026-01-01T00:00:00.000Z","customType":"x","data":1e999}}"#
+    );
+    let (_folder, path) = file(&[HEADER, &line("a", None, "one"), &custom, &huge, &line("d", Some("c"), "four")]);
+    let session = open_for_writing(&path).await;
+    assert_eq!(said(&session), ["one", "four"]);
+    for (id, line) in [("b", &custom), ("c", &huge)] {
+        assert_eq!(session.with(|session| session.line(id).unwrap()), line.as_bytes());
+    }
+    assert!(notices(&session).iter().all(|notice| !notice.contains("damaged")), "{:?}", notices(&session));
+    drop(session);
+    assert!(diagnose_session(&path, &SessionEnvironment::default()).unwrap().is_sound());
+}
+
+#[tokio::test]
+async fn what_could_not_be_read_back_is_not_written() {
+    let (_folder, path) = file(&[HEADER, &line("a", None, "one")]);
+    let session = open_for_writing(&path).await;
+    let nested = |levels: usize| (0..levels).fold(serde_json::json!(1), |inner, _| serde_json::json!([inner]));
+    let before = std::fs::read(&path).unwrap();
+    let error = session.append_custom("x", Some(nested(101))).await.unwrap_err();
+    assert!(matches!(error, SessionError::TooDeep { levels: 100, .. }), "{error}");
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+    let appended = session.append_custom("x", Some(nested(100))).await.unwrap();
+    drop(session);
+    let session = open_for_writing(&path).await;
+    let EntryBody::Custom(custom) = session.entry(appended.id.as_str()).unwrap().body else { panic!("another entry") };
+    assert_eq!(custom.data, Some(nested(100)));
+}
+
+#[tokio::test]
+async fn a_header_in_the_middle_is_told_and_taken_out_by_a_repair() {
+    let (_folder, path) = file(&[HEADER, &line("a", None, "one"), HEADER, &line("b", Some("a"), "two")]);
+    let reading = open(&path, Access::ReadOnly).await.unwrap();
+    assert_eq!(said(&reading), ["one", "two"]);
+    assert!(notices(&reading)[0].contains("line 3 is another session header"), "{:?}", notices(&reading));
+    let environment = SessionEnvironment::default();
+    let repaired = repair_session(&path, std::path::Path::new("/"), &environment).unwrap();
+    assert_eq!(repaired.diagnosis.problems, [Problem::StrayHeader { line: 3 }]);
+    assert!(diagnose_session(&path, &environment).unwrap().is_sound());
+}
+
+#[test]
+fn a_file_that_is_nothing_of_a_session_is_not_made_one() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, content) in [("notes.txt", "# Shopping\n\n- milk\n"), ("data.json", "{\"a\": 1}\n[2]\n")] {
+        let path = folder.path().join(name);
+        std::fs::write(&path, content).unwrap();
+        let error = repair_session(&path, std::path::Path::new("/"), &SessionEnvironment::default()).unwrap_err();
+        assert!(matches!(error, SessionError::NoSessionLeft { .. }), "{error}");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), content);
+    }
+    assert_eq!(super::names_in(folder.path()), ["data.json", "notes.txt"]);
+}
+
+#[test]
+fn a_version_that_is_none_is_in_the_diagnosis() {
+    let header = HEADER.replace("\"version\":3", "\"version\":\"three\"");
+    let (_folder, path) = file(&[&header, &line("a", None, "one")]);
+    let diagnosis = diagnose_session(&path, &SessionEnvironment::default()).unwrap();
+    assert_eq!(diagnosis.problems, [Problem::OddVersion { stated: "\"three\"".into() }]);
+    assert!(!diagnosis.needs_repair());
 }

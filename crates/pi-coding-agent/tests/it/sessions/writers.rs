@@ -85,7 +85,7 @@ async fn a_file_that_was_replaced_or_cut_short_is_not_written_to() {
         change(&path);
         let before = std::fs::read(&path).ok();
         let error = session.append_session_info("x").await.unwrap_err();
-        assert!(matches!(error, SessionError::Replaced { .. }), "{error}");
+        assert!(matches!(&error, SessionError::Replaced { path: Some(named) } if *named == path), "{error}");
         assert_eq!(std::fs::read(&path).ok(), before);
         assert_eq!(said(&session).len(), 1);
     }
