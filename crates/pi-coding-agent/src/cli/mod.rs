@@ -7,6 +7,7 @@ pub mod help;
 pub mod initial_message;
 pub mod list_models;
 mod model_choice;
+mod one_shot;
 mod output;
 mod resources;
 mod run;

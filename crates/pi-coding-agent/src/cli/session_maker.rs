@@ -5,15 +5,16 @@ use std::sync::Arc;
 use pi_ai::models::Models;
 
 use super::{
-    arguments::{Arguments, ToolDefaults},
+    arguments::{Arguments, OutputMode, ToolDefaults},
     extensions,
     model_choice::{Answerer, choose_model},
+    one_shot::OneShotUi,
     output::say,
     resources,
 };
 use crate::{
     agent_session::AgentSession,
-    extensions::{FlagValues, stdio::StdioExtension},
+    extensions::{FlagValues, Mode, stdio::StdioExtension},
     guide::GuideModel,
     host::Host,
     resources::SettingsManager,
@@ -71,7 +72,11 @@ impl SessionMaker {
             .resource_loader(loader)
             .scoped_models(chosen_model.scope)
             .tool_selection(tool_selection(arguments, &settings)?)
-            .flag_values(self.flags.clone());
+            .flag_values(self.flags.clone())
+            .ui(OneShotUi(match arguments.mode {
+                Some(OutputMode::Json) => Mode::Json,
+                _ => Mode::Print,
+            }));
         for extension in extensions {
             options = options.extension(extension);
         }

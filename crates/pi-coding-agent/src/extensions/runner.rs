@@ -1,7 +1,7 @@
 //! Loads extensions, calls their handlers and keeps what they bring.
 
 use std::{
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     fmt,
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak,
@@ -405,26 +405,33 @@ impl ExtensionRunner {
             _ => Diagnostic::warning(failure.to_string()),
         };
         let mut found: Vec<_> = self.failures().iter().map(as_diagnostic).collect();
-        let (mut tools, mut flags) = (HashSet::new(), HashSet::new());
-        for loaded in self.loaded().iter() {
-            let brings = loaded.brings();
-            let twice = |what: &str, name: &str| {
-                let extension = &loaded.name;
-                Diagnostic::error(format!(
-                    "extension `{extension}` brings the {what} `{name}`, which another extension brings already; the \
-                     first one is used"
-                ))
-            };
-            found.extend(brings.tools.keys().filter(|name| !tools.insert((*name).clone())).map(|n| twice("tool", n)));
-            found.extend(brings.flags.keys().filter(|name| !flags.insert((*name).clone())).map(|n| twice("flag", n)));
-        }
-        let mut keys = HashSet::new();
-        for loaded in self.loaded().iter() {
-            for key in loaded.brings().shortcuts.keys().filter(|key| !keys.insert((*key).clone())) {
-                let extension = &loaded.name;
-                found.push(Diagnostic::warning(format!(
-                    "extension `{extension}` takes the shortcut {key} from another extension"
-                )));
+        let loaded = self.loaded();
+        let (mut tools, mut flags, mut keys) = (HashMap::new(), HashMap::new(), HashMap::new());
+        for extension in loaded.iter() {
+            let (name, brings) = (&*extension.name, extension.brings());
+            for (what, taken, brought) in [
+                ("tool", &mut tools, brings.tools.keys().cloned().collect::<Vec<_>>()),
+                ("flag", &mut flags, brings.flags.keys().cloned().collect()),
+            ] {
+                for brought in brought {
+                    let text = match taken.get(&brought) {
+                        None => {
+                            taken.insert(brought, name);
+                            continue;
+                        }
+                        Some(first) => format!(
+                            "extension `{name}` brings the {what} `{brought}`, which extension `{first}` brings already; \
+                             that of `{first}` is used"
+                        ),
+                    };
+                    found.push(Diagnostic::error(text));
+                }
+            }
+            for key in brings.shortcuts.keys() {
+                if let Some(before) = keys.insert(key.clone(), name) {
+                    let text = format!("extension `{name}` takes the shortcut {key} from extension `{before}`");
+                    found.push(Diagnostic::warning(text));
+                }
             }
         }
         found

@@ -1,6 +1,8 @@
 //! JSON documents with comments, as people write settings and themes: read, found in, and edited without touching the
 //! rest.
 
+use std::collections::HashSet;
+
 use jsonc_parser::{
     ParseOptions,
     ast::{self, ObjectPropName},
@@ -94,10 +96,36 @@ pub(crate) fn line_of(text: &str, path: KeyPath<'_>) -> Option<usize> {
 }
 
 fn name_is(name: &ObjectPropName<'_>, key: &str) -> bool {
+    name_of(name) == key
+}
+
+fn name_of<'a>(name: &'a ObjectPropName<'_>) -> &'a str {
     match name {
-        ObjectPropName::String(literal) => literal.value == key,
-        ObjectPropName::Word(literal) => literal.value == key,
+        ObjectPropName::String(literal) => &literal.value,
+        ObjectPropName::Word(literal) => literal.value,
     }
+}
+
+/// The first key that stands twice in one object, and the line (from 1) of the second one.
+pub(crate) fn repeated_key(text: &str) -> Option<(String, usize)> {
+    fn find(value: &ast::Value<'_>) -> Option<(String, usize)> {
+        match value {
+            ast::Value::Object(object) => {
+                let mut seen = HashSet::new();
+                object.properties.iter().find_map(|property| {
+                    let name = name_of(&property.name);
+                    let is_new = seen.insert(name);
+                    if is_new { find(&property.value) } else { Some((name.to_owned(), property.name.start())) }
+                })
+            }
+            ast::Value::Array(array) => array.elements.iter().find_map(find),
+            _ => None,
+        }
+    }
+    let text = without_bom(text);
+    let parsed = jsonc_parser::parse_to_ast(text, &Default::default(), &options()).ok()?;
+    let (name, at) = find(&parsed.value?)?;
+    Some((name, text.get(..at)?.matches('\n').count() + 1))
 }
 
 /// A change of one value: `None` removes it.

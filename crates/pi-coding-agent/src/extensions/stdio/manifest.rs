@@ -278,6 +278,10 @@ impl Manifest {
         let document = document::parse(text)
             .map_err(|problem| Diagnostic::error(problem.message).in_file(file).on_line(problem.line))
             .map_err(InvalidManifest::from)?;
+        if let Some((key, line)) = document::repeated_key(text) {
+            let text = format!("`{key}` stands twice in one object; only one of them would count");
+            return Err(Diagnostic::error(text).in_file(file).on_line(line).into());
+        }
         Reading { file, text, document }.manifest()
     }
 
@@ -342,6 +346,21 @@ impl Reading<'_> {
         if command.first().is_none_or(String::is_empty) {
             return Err(self.problem(&["command"], "expected the program and its arguments, found nothing".to_owned()));
         }
+        let environment = self.take::<IndexMap<String, String>>("environment")?.unwrap_or_default();
+        let nul = |text: &String| text.contains('\0');
+        if command.iter().any(nul) {
+            return Err(self.problem(&["command"], "no program can be given a NUL character".to_owned()));
+        }
+        if let Some((name, _)) =
+            environment.iter().find(|(name, value)| name.is_empty() || name.contains('=') || nul(name) || nul(value))
+        {
+            let text = format!(
+                "the variable `{}` cannot be set: its name must not be empty or have a `=`, and neither it nor its value \
+                 may have a NUL character",
+                name.escape_debug()
+            );
+            return Err(self.problem(&["environment", name], text));
+        }
         let timeouts = self.timeouts()?;
         let restart = self.take::<Restart>("restart")?.unwrap_or_default();
         let manifest = Manifest {
@@ -349,7 +368,7 @@ impl Reading<'_> {
             name,
             description: self.take("description")?,
             command,
-            environment: self.take::<IndexMap<String, String>>("environment")?.into_iter().flatten().collect(),
+            environment: environment.into_iter().collect(),
             events: self.events()?,
             tools: self.tools()?,
             commands: self.named("commands", |name| !name.contains(char::is_whitespace) && !name.contains('/'))?,
@@ -581,6 +600,15 @@ mod tests {
                 ":2: `timeouts.eventMs` is 1 ms",
             ),
             ("{\"name\": \"a\", \"command\": [\"x\"], \"protocol\": 2}", "version 2 of the protocol"),
+            (
+                "{\"name\": \"a\", \"command\": [\"x\"], \"events\": {\"tool_call\": {},\n\"tool_call\": {\"timeoutMs\": 9}}}",
+                ":2: `tool_call` stands twice",
+            ),
+            ("{\"name\": \"a\",\n\"command\": [\"x\", \"\\u0000\"]}", ":2: no program can be given a NUL"),
+            (
+                "{\"name\": \"a\", \"command\": [\"x\"], \"environment\": {\n\"A=B\": \"c\"}}",
+                ":2: the variable `A=B` cannot be set",
+            ),
             (
                 "{\"name\": \"a\", \"command\": [\"x\"], \"flags\": {\n\"f\": {\"default\": \"x\"}}}",
                 ":2: the default of the flag",

@@ -148,8 +148,10 @@ pub(super) async fn answer(
         "tools/list" => Ok(json!({"active": ctx.active_tools(), "all": ctx.all_tools()})),
         "tools/set_active" => {
             let Names { names } = read(params)?;
+            let known = ctx.all_tools();
+            let unknown: Vec<String> = names.iter().filter(|name| !known.contains(name)).cloned().collect();
             ctx.set_active_tools(names).map_err(failed)?;
-            Ok(Value::Null)
+            Ok(json!({"unknown": unknown}))
         }
         "flags/get" => {
             let Name { name } = read(params)?;

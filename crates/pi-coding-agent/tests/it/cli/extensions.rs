@@ -16,6 +16,7 @@ while IFS= read -r line; do
     *'"method":"initialize"'*) printf '%s\n' "$line" > initialize; printf '{"jsonrpc":"2.0","id":%s,"result":{}}\n' "$id";;
     *'"method":"event/project_trust"'*) printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$(cat answer)";;
     *'"method":"event/tool_call"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"block":true,"reason":"Not here."}}\n' "$id";;
+    *'"method":"event/agent_start"'*) printf '{"jsonrpc":"2.0","method":"ui/notify","params":{"message":"I am watching.","level":"warning"}}\n';;
     *'"method":"event/turn_start"'*|*'"method":"event/session_info_changed"'*) exit 5;;
     '{"jsonrpc":"2.0","id":'*) printf '{"jsonrpc":"2.0","id":%s,"result":null}\n' "$id";;
   esac
@@ -56,6 +57,18 @@ fn an_extension_is_named_by_its_folder_or_its_manifest_and_gates_tools() {
     }
     let ran = place.run(&["-p", "--no-session", "run `touch touched`"]);
     assert!(place.cwd().join("touched").exists(), "{ran:?}");
+}
+
+#[test]
+fn a_notice_of_an_extension_goes_to_standard_error_and_leaves_the_answer_alone() {
+    let place = Place::new();
+    extension(&place.cwd().join("watcher"), json!({"events": {"agent_start": {}}}));
+    for mode in ["text", "json"] {
+        let ran = place.run(&["-p", "--no-session", "--mode", mode, "-e", "watcher", "What can you do?"]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(ran.stderr.contains("Warning: I am watching."), "{ran:?}");
+        assert!(!ran.stdout.contains("I am watching."), "{ran:?}");
+    }
 }
 
 #[test]

@@ -254,6 +254,34 @@ fn deleted_sessions_are_in_the_trash_unless_they_shall_be_gone() {
 }
 
 #[test]
+fn an_id_that_two_sessions_have_deletes_neither() {
+    let place = Place::new();
+    let one = session(&place, "twin", "1");
+    let two = one.with_file_name("2026-02-02T00-00-00-000Z_twin.jsonl");
+    fs::copy(&one, &two).unwrap();
+    let ran = place.run(&["sessions", "delete", "twin", "--permanently"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.stderr.contains(one.to_str().unwrap()) && ran.stderr.contains(two.to_str().unwrap()), "{ran:?}");
+    assert!(one.exists() && two.exists());
+    succeeds(&place, &["sessions", "delete", two.to_str().unwrap(), "--permanently"]);
+    assert!(one.exists() && !two.exists());
+}
+
+#[test]
+fn going_on_says_which_newer_file_has_lost_its_header() {
+    let place = Place::new();
+    succeeds(&place, &["-p", "What can you do?"]);
+    let broken = session(&place, "broken", "2");
+    fs::write(&broken, "{\"type\":\"sess\n").unwrap();
+    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(60);
+    fs::File::options().append(true).open(&broken).unwrap().set_modified(later).unwrap();
+    let ran = place.run(&["-p", "--continue", "What can you do?"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let told = format!("Warning: {} was written to later", broken.display());
+    assert!(ran.stderr.contains(&told) && ran.stderr.contains("pi sessions repair"), "{ran:?}");
+}
+
+#[test]
 fn wrong_words_are_explained() {
     let place = Place::new();
     let ran = place.run(&["sessions"]);
