@@ -143,8 +143,12 @@ impl SessionFolder {
         .await
     }
 
-    /// The files in the folder of a session, itself included, that have its id.
-    pub(crate) async fn namesakes(
+    /// The session files in the folder of a session, itself included, that have its id: more than one when a file was
+    /// copied, so that the id alone does not say which one is meant.
+    ///
+    /// # Errors
+    /// When the folder cannot be read. Files that cannot be read, or are no sessions, are passed over.
+    pub async fn namesakes(
         path: &Path,
         id: &SessionId,
         environment: &SessionEnvironment,
