@@ -1,6 +1,7 @@
 //! Lists of sessions, with what is needed to choose one.
 
 use std::{
+    ffi::OsStr,
     fmt,
     path::{Path, PathBuf},
     sync::{
@@ -132,7 +133,7 @@ fn read_all(
     disk: &dyn Disk,
 ) -> Result<Vec<SessionFacts>, SessionError> {
     // Names begin with a time: the newest first, also among sessions that were used at the same time.
-    files.sort_by(|a, b| b.file_name().cmp(&a.file_name()));
+    files.sort_by_cached_key(|file| std::cmp::Reverse(file.file_name().map(OsStr::to_owned)));
     let done = AtomicUsize::new(0);
     let found = Mutex::new(Vec::with_capacity(files.len()));
     each_file(
