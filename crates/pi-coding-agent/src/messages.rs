@@ -77,7 +77,7 @@ pub struct CustomContent {
     #[serde(default)]
     pub display: bool,
     /// What the extension keeps with it. It never goes to a model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "null_too")]
     pub details: Option<Value>,
     /// When it was made.
     #[serde(default)]
@@ -243,6 +243,11 @@ pub(crate) fn fence_for(text: &str) -> String {
 
 fn no_blocks() -> Content {
     Content::Blocks(Vec::new())
+}
+
+/// A value that is there may be `null`; that is not the same as none.
+pub(crate) fn null_too<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
 }
 
 /// Older writers stored nothing as null.

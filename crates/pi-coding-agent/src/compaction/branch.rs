@@ -94,9 +94,12 @@ pub fn prepare_branch(entries: &[Entry], token_budget: u64) -> BranchPreparation
 }
 
 fn message_of(entry: &Entry, edit: Option<&ContextEdit>) -> Option<SessionMessage> {
-    if entry.body.kind() == EntryKind::Message(MessageRole::ToolResult) {
-        return None;
-    }
+    let edit = match entry.body.kind() {
+        EntryKind::Message(MessageRole::ToolResult) => return None,
+        EntryKind::Message(_) | EntryKind::CustomMessage => edit,
+        // Edits are of messages: what stands for a whole branch is told all the same.
+        _ => None,
+    };
     let projected = ProjectedEntry::unedited(entry).edited_by(edit);
     projected.messages().last().cloned()
 }

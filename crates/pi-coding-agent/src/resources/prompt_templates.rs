@@ -97,7 +97,7 @@ pub fn expand_prompt_template(text: &str, templates: &[PromptTemplate]) -> Strin
     let Some(command) = text.strip_prefix('/') else { return text.to_owned() };
     let end = command.find(char::is_whitespace).unwrap_or(command.len());
     let (name, arguments) = command.split_at(end);
-    match templates.iter().find(|template| template.name == name) {
+    match templates.iter().find(|template| !name.is_empty() && template.name == name) {
         Some(template) => substitute_arguments(&template.content, &parse_arguments(arguments)),
         None => text.to_owned(),
     }

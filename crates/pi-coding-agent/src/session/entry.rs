@@ -204,7 +204,7 @@ pub struct CustomMessageEntry {
     #[serde(default)]
     pub display: bool,
     /// What the extension keeps with it. It never goes to a model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::messages::null_too")]
     pub details: Option<Value>,
 }
 

@@ -82,15 +82,15 @@ impl<'a> Migration<'a> {
         self.taken.insert(id.clone());
         fields.insert("id".into(), id.as_str().into());
         fields.insert("parentId".into(), self.last.as_ref().map(EntryId::as_str).into());
-        if let Some(kept) = fields.get("firstKeptEntryIndex").and_then(Value::as_u64) {
-            fields.shift_remove("firstKeptEntryIndex");
-            let kept = usize::try_from(kept).ok().and_then(|kept| self.given.get(kept)?.clone());
-            if let Some(kept) = kept {
+        // A compaction may name itself: it keeps nothing.
+        self.given.push(Some(id.clone()));
+        if fields.get("firstKeptEntryIndex").is_some_and(Value::is_number) {
+            let kept = fields.shift_remove("firstKeptEntryIndex").and_then(|kept| usize::try_from(kept.as_u64()?).ok());
+            if let Some(kept) = kept.and_then(|kept| self.given.get(kept)?.as_ref()) {
                 fields.insert("firstKeptEntryId".into(), kept.as_str().into());
             }
         }
-        self.last = Some(id.clone());
-        self.given.push(Some(id));
+        self.last = Some(id);
     }
 }
 

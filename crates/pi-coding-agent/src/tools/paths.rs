@@ -18,7 +18,7 @@ pub enum PathError {
     /// `~` without a home directory.
     #[error("{0:?} starts with `~`, but there is no home directory here. Give the whole path.")]
     NoHome(String),
-    /// A `file:` URL that names no local file.
+    /// A `file://` URL that names no local file.
     #[error("{0:?} is not a URL of a local file.")]
     BadUrl(String),
 }
@@ -125,7 +125,7 @@ fn absolute(written: &str, cwd: &Path, home: Option<&Path>) -> Result<PathBuf, P
     let path = if let Some(below) = below_home(written) {
         let home = home.ok_or_else(|| PathError::NoHome(written.to_owned()))?;
         home.join(below)
-    } else if written.starts_with("file:") {
+    } else if written.starts_with("file://") {
         from_url(written).ok_or_else(|| PathError::BadUrl(written.to_owned()))?
     } else {
         native(written)
@@ -168,18 +168,16 @@ fn windows_shell_path(written: &str) -> Option<String> {
 }
 
 fn from_url(url: &str) -> Option<PathBuf> {
-    let rest = url.strip_prefix("file:")?;
-    let path = match rest.strip_prefix("//") {
-        Some(with_host) => {
-            let (host, _) = with_host.split_once('/')?;
-            if !host.is_empty() && !host.eq_ignore_ascii_case("localhost") {
-                return None;
-            }
-            with_host.get(host.len()..)?
-        }
-        None => rest,
-    };
-    let path = path.split(['?', '#']).next()?;
+    let with_host = url.strip_prefix("file://")?;
+    let (host, _) = with_host.split_once('/')?;
+    if !host.is_empty() && !host.eq_ignore_ascii_case("localhost") {
+        return None;
+    }
+    let path = with_host.get(host.len()..)?.split(['?', '#']).next()?;
+    let is_code = |code: &str| code.get(..2).is_some_and(|code| code.bytes().all(|digit| digit.is_ascii_hexdigit()));
+    if !path.split('%').skip(1).all(is_code) {
+        return None;
+    }
     let decoded = percent_encoding::percent_decode_str(path).decode_utf8().ok()?;
     if !decoded.starts_with('/') {
         return None;

@@ -121,13 +121,18 @@ pub fn truncate_head(content: &str, limits: Limits) -> Truncation {
         ..Truncation::whole("", total_lines, limits)
     };
     kept.total_bytes = content.len();
+    // That it does not fit is said even when no line is wanted.
+    if lines(content).next().is_some_and(|first| first.len() > limits.bytes) {
+        kept.truncated_by = Some(TruncatedBy::Bytes);
+        kept.first_line_exceeds_limit = true;
+        return kept;
+    }
 
     let mut end = 0;
     for (index, line) in lines(content).enumerate().take(limits.lines) {
         let start = if index == 0 { 0 } else { end + 1 };
         if start + line.len() > limits.bytes {
             kept.truncated_by = Some(TruncatedBy::Bytes);
-            kept.first_line_exceeds_limit = index == 0;
             break;
         }
         end = start + line.len();
