@@ -126,6 +126,10 @@ impl Inner {
         will_retry: WillRetry,
         signal: &CancellationToken,
     ) -> Result<CompactionResult, AgentSessionError> {
+        // Nobody asked for one that comes by itself: that there is nothing to do is not told.
+        if reason != CompactionReason::Manual {
+            self.prepare_compaction()?;
+        }
         self.tell(SessionEvent::CompactionStart { reason }).await;
         let made = self.compact_silently(reason, instructions, will_retry, signal).await;
         self.tell_compaction(reason, will_retry, &made).await;
@@ -161,9 +165,7 @@ impl Inner {
         signal: &CancellationToken,
         (by, entry): (&mut SummaryBy, &mut Option<EntryId>),
     ) -> Result<CompactionResult, AgentSessionError> {
-        let model = self.state().selection.model.clone().ok_or(AgentSessionError::NoModel)?;
-        let settings = self.compaction_settings(&model)?;
-        let preparation = self.manager.with(|session| prepare_compaction(session.projection(), &settings))?;
+        let (model, preparation) = self.prepare_compaction()?;
         let asked = self.before_compact(&preparation, &instructions, reason, will_retry, signal).await?;
         let compaction = match asked {
             CompactDecision::Proceed => self.summarize(&model, &preparation, reason, instructions, signal).await?,
@@ -183,6 +185,13 @@ impl Inner {
             usage: compaction.usage,
             details: compaction.details,
         })
+    }
+
+    fn prepare_compaction(&self) -> Result<(Arc<Model>, CompactionPreparation), AgentSessionError> {
+        let model = self.state().selection.model.clone().ok_or(AgentSessionError::NoModel)?;
+        let settings = self.compaction_settings(&model)?;
+        let preparation = self.manager.with(|session| prepare_compaction(session.projection(), &settings))?;
+        Ok((model, preparation))
     }
 
     /// Asks the extensions whether the conversation may be compacted, and by whom.

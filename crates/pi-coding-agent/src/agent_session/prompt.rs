@@ -378,14 +378,17 @@ impl Inner {
             let advice = match self.planned_retry() {
                 Some(planned) if self.prepare_retry(&planned, signal).await? => None,
                 Some(_) => return Ok(None),
-                None => match self.recover(signal).await? {
-                    AfterRun::AskAgain => None,
-                    AfterRun::Settle => Some(None),
-                    AfterRun::Advise(advice) => Some(Some(advice)),
-                },
+                None => {
+                    // What a recovery tries is no retry any more.
+                    self.give_up().await;
+                    match self.recover(signal).await? {
+                        AfterRun::AskAgain => None,
+                        AfterRun::Settle => Some(None),
+                        AfterRun::Advise(advice) => Some(Some(advice)),
+                    }
+                }
             };
             if let Some(advice) = advice {
-                self.give_up().await;
                 if self.is_over(signal) || !self.before_settle(signal).await? {
                     return Ok(advice);
                 }
