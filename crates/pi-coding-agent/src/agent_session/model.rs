@@ -138,6 +138,18 @@ impl Inner {
         }
     }
 
+    /// Records the level when the branch says another one, as it may after the session went to another place.
+    pub(super) async fn record_level(&self) -> Result<(), AgentSessionError> {
+        let Selection { model, level, .. } = self.state().selection.clone();
+        let said = self.manager.with(|session| session.projection().recorded_thinking_level());
+        if let (Some(model), Some(said)) = (model, said)
+            && model.clamp(said) != level
+        {
+            self.manager.append_thinking_level_change(level).await?;
+        }
+        Ok(())
+    }
+
     /// Applies and records a level that the state already has.
     async fn change_level(&self, level: ThinkingLevel, before: ThinkingLevel) -> Result<(), AgentSessionError> {
         self.agent.set_thinking_level(level);

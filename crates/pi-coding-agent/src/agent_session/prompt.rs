@@ -272,6 +272,7 @@ impl Inner {
         }
         self.make_room(signal).await?;
         let prompt = self.begin_run(prompt, signal).await?;
+        self.record_level().await?;
         let ran = self.run_until_settled(prompt, signal).await;
         self.state().run.prompt = None;
         if let Err(error) = self.add_deferred().await {

@@ -50,9 +50,9 @@ impl StoredTurn {
 }
 
 impl RunRecord {
-    /// A new prompt begins.
+    /// A new prompt begins. Only what a person says, or a good answer, allows another recovery.
     pub(super) fn begin(&mut self, signal: CancellationToken) {
-        *self = Self { signal, ..Self::default() };
+        *self = Self { signal, recovery: self.recovery, ..Self::default() };
     }
 
     pub(super) fn cancel(&self) {
@@ -94,6 +94,11 @@ impl Inner {
 
     async fn take_and_store(&self, event: AgentEvent<CodingMessage>, context: &ListenerContext) {
         self.tell_extensions(&event, context).await;
+        if let AgentEvent::MessageStart { message } = &event
+            && matches!(message.as_llm(), Some(Message::User(_)))
+        {
+            self.state().run.recovery = RecoveryAttempt::Open;
+        }
         match &event {
             AgentEvent::MessageStart { message } if self.queued_was_said(message.identity()) => {
                 self.tell_queue().await;

@@ -117,8 +117,8 @@ pub async fn summarize_branch(
     options: &SummaryOptions,
     signal: &CancellationToken,
 ) -> Result<BranchSummary, SummaryError> {
-    // 0 would mean that everything fits.
-    let budget = window_of(model).saturating_sub(reserve_tokens).max(1);
+    // Without any room to plan with, everything is tried: what is too large is summarised in pieces.
+    let budget = window_of(model).saturating_sub(reserve_tokens);
     let preparation = prepare_branch(entries, budget);
     if preparation.messages.is_empty() {
         return Ok(BranchSummary { summary: prompts::EMPTY_BRANCH.into(), ..BranchSummary::default() });

@@ -190,6 +190,11 @@ impl Projection {
         self.thinking_level.unwrap_or_default()
     }
 
+    /// The same, when an entry of the branch says it.
+    pub(crate) fn recorded_thinking_level(&self) -> Option<ThinkingLevel> {
+        self.thinking_level
+    }
+
     /// The thinking level that was chosen last; `None` when none ever was.
     pub fn chosen_thinking_level(&self) -> Option<ThinkingLevel> {
         self.thinking_level
