@@ -389,10 +389,10 @@ impl Inner {
                     }
                 }
             };
-            if let Some(advice) = advice {
-                if self.is_over(signal) || !self.before_settle(signal).await? {
-                    return Ok(advice);
-                }
+            if let Some(advice) = advice
+                && (self.is_over(signal) || !self.before_settle(signal).await?)
+            {
+                return Ok(advice);
             }
             if self.is_over(signal) {
                 return Ok(None);
