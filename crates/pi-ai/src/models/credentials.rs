@@ -11,7 +11,7 @@ use indexmap::IndexMap;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::template::ValueTemplate;
+use super::{regular_file, template::ValueTemplate};
 use crate::{id::ProviderId, secret::Secret, time::Timestamp};
 
 /// Where stored credentials come from. Implement it for another place than a file.
@@ -150,7 +150,9 @@ impl AuthFile {
     }
 
     async fn entries(&self) -> Result<Map<String, Value>, CredentialError> {
-        let bytes = match tokio::fs::read(&self.path).await {
+        let path = self.path.clone();
+        let read = tokio::task::spawn_blocking(move || regular_file::read(&path)).await;
+        let bytes = match read.unwrap_or_else(|error| Err(io::Error::other(error))) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Map::new()),
             Err(error) => {

@@ -13,6 +13,7 @@ mod glob;
 mod google;
 mod provider;
 mod reference;
+mod regular_file;
 mod request;
 mod scope;
 mod select;

@@ -339,6 +339,20 @@ async fn a_credential_file_that_cannot_be_read_is_an_error() {
     assert!(failure(&models, GROQ.0, GROQ.1).await.contains("cannot be read"));
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn a_named_pipe_in_the_place_of_a_file_is_refused_and_not_waited_for() {
+    let folder = Folder::new();
+    let (auth, file) = (folder.0.join("auth.json"), folder.0.join("models.json"));
+    assert!(std::process::Command::new("mkfifo").args([&auth, &file]).status().unwrap().success());
+
+    let models = Models::builder().credentials(AuthFile::new(auth)).build();
+    assert!(failure(&models, GROQ.0, GROQ.1).await.contains("not a regular file"));
+
+    let models = Models::builder().models_file(file).build();
+    assert!(models.problems()[0].to_string().contains("not a regular file"));
+}
+
 #[tokio::test]
 async fn headers_rise_from_provider_to_model_to_request_whatever_their_case() {
     let (models, _folder) = with_file(

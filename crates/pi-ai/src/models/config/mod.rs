@@ -14,6 +14,8 @@ use serde_json::{Map, Number, Value};
 
 pub(super) use merge::{apply_override, merge_compat, read_model};
 
+use super::regular_file;
+
 /// What a `models.json` says.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ModelsFile {
@@ -90,7 +92,7 @@ impl ModelsFile {
     /// Reads a file; `None` when there is none.
     pub(super) fn load(path: &Path) -> Result<Option<Self>, ConfigError> {
         let unreadable = |reason: String| ConfigError::Unreadable { path: path.to_owned(), reason };
-        let bytes = match std::fs::read(path) {
+        let bytes = match regular_file::read(path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(unreadable(error.to_string())),
