@@ -33,7 +33,9 @@
 //! ```
 
 mod api;
+mod brought;
 mod command;
+mod command_context;
 mod compose;
 mod contain;
 mod context;
@@ -53,7 +55,8 @@ mod ui;
 
 pub use api::ExtensionApi;
 pub use command::{Command, CommandInfo, Completion, Shortcut, ShortcutInfo};
-pub use context::{CommandContext, ExtensionContext, ThenInSession};
+pub use command_context::{CommandContext, ThenInSession};
+pub use context::ExtensionContext;
 pub use error::{ExtensionError, ExtensionFailure, FailurePlace};
 pub use event::{Event, EventKind};
 pub use exec::{ExecOptions, ExecResult};
@@ -66,5 +69,5 @@ pub use renderer::{Detail, RenderOptions, RenderedEntry};
 pub use runner::ExtensionRunner;
 pub use ui::{ExtensionUi, Mode, NoUi, NoticeLevel, Ui, UiAnswer, UiQuestion, UiUpdate, WidgetPlacement};
 
+pub(crate) use brought::CalledCommand;
 pub(crate) use compose::{AtBoundary, RunStart};
-pub(crate) use runner::CalledCommand;
