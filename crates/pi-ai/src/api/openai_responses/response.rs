@@ -199,13 +199,7 @@ impl ResponsesDecoder {
 
     fn open_item(&mut self, index: Option<u64>, item: &Map<String, Value>, answer: &mut MessageBuilder) {
         let text = |name: &str| item.get(name).and_then(Value::as_str);
-        let call = |arguments: Map<String, Value>| ToolCall {
-            id: call_id(item).into(),
-            name: text("name").unwrap_or_default().to_owned(),
-            namespace: text("namespace").map(str::to_owned),
-            arguments,
-            ..ToolCall::default()
-        };
+        let call = |arguments| call_of(item, arguments);
         let (block, kind) = match text("type").unwrap_or_default() {
             "reasoning" => (answer.start_thinking(ThinkingContent::default()), ItemKind::Thinking),
             "message" => (answer.start_text(), ItemKind::Text),
@@ -237,6 +231,12 @@ impl ResponsesDecoder {
         answer: &mut MessageBuilder,
     ) -> Result<(), ProviderError> {
         if !self.open.iter().any(|open| open.index == index) {
+            if let Some(whole) = whole_call(&item) {
+                // There is nothing to stream: it begins with its arguments.
+                let block = answer.start_tool_call(whole.clone());
+                answer.end_tool_call_with(block, whole);
+                return Ok(());
+            }
             self.open_item(index, &item, answer);
         }
         let Some(at) = self.open.iter().rposition(|open| open.index == index) else { return Ok(()) };
@@ -397,6 +397,23 @@ impl ResponsesDecoder {
             cost.total = cost.input + cost.output + cost.cache_read + cost.cache_write;
         }
     }
+}
+
+fn call_of(item: &Map<String, Value>, arguments: Map<String, Value>) -> ToolCall {
+    let text = |name: &str| item.get(name).and_then(Value::as_str);
+    ToolCall {
+        id: call_id(item).into(),
+        name: text("name").unwrap_or_default().to_owned(),
+        namespace: text("namespace").map(str::to_owned),
+        arguments,
+        ..ToolCall::default()
+    }
+}
+
+/// A call whose arguments are there at once.
+fn whole_call(item: &Map<String, Value>) -> Option<ToolCall> {
+    (item.get("type")? == "function_call").then_some(())?;
+    Some(call_of(item, serde_json::from_str(item.get("arguments")?.as_str()?).ok()?))
 }
 
 fn call_id(item: &Map<String, Value>) -> String {
