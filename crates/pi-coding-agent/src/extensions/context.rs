@@ -166,7 +166,7 @@ impl ExtensionContext {
 
     /// Has the beginning of the conversation summarised. What is running is aborted first, so a handler of it does not
     /// wait: listeners and `session_compact` or `session_compact_failed` tell how it ends. A command can wait, see
-    /// [`CommandContext::compact`].
+    /// [`CommandContext::compact`](super::CommandContext::compact).
     ///
     /// # Errors
     /// When the session is gone.
